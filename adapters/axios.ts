@@ -42,26 +42,29 @@ export function wrapAxios<T extends AxiosLike>(instance: T, client: Pick<Client,
     }
   };
   const given = typeof defaults.env === 'object' ? defaults.env : {};
-  const env = { ...formRequest(), ...given, FormData: formData(), fetch };
+  const env = { ...formRequest(), ...given, ...formData(), fetch };
   Object.assign(defaults, { adapter: 'fetch', env });
   return instance;
 }
 
 /**
  * Returns the form that axios makes of an object: its own, in Node, is a stream that no fetch can
- * send. Refuses a stream as a field, because a form would send its name.
+ * send. Refuses a stream as a field, because a form would send its name. Node 16 has no `FormData`.
  */
-function formData() {
-  return class extends globalThis.FormData {
-    override append(
-      ...field:
-        | [name: string, value: string | Blob]
-        | [name: string, value: Blob, file?: string | undefined]
-    ): void {
-      if (isRecord(field[1]) && !(field[1] instanceof Blob))
-        throw refuse('data', 'may have text and files (Blob) as fields of a form.');
-      Reflect.apply(super.append, this, field);
-    }
+function formData(): { readonly FormData?: typeof globalThis.FormData } {
+  if (typeof globalThis.FormData === 'undefined') return {};
+  return {
+    FormData: class extends globalThis.FormData {
+      override append(
+        ...field:
+          | [name: string, value: string | Blob]
+          | [name: string, value: Blob, file?: string | undefined]
+      ): void {
+        if (isRecord(field[1]) && !(field[1] instanceof Blob))
+          throw refuse('data', 'may have text and files (Blob) as fields of a form.');
+        Reflect.apply(super.append, this, field);
+      }
+    },
   };
 }
 

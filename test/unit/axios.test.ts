@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { isExactChangeError, SettlementError } from 'exact-change';
 import { wrapAxios, type AxiosLike } from 'exact-change/axios';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 
 /** The parts that a wrapped instance gives to the `fetch` adapter of axios. */
 function envOf(fetch: typeof globalThis.fetch) {
@@ -61,4 +61,14 @@ it('refuses a stream as a field of a form, which would be sent as its name', () 
   const append = () => Reflect.apply(form.append, form, ['stream', new EventEmitter()]) as unknown;
   expect(append).toThrow(expect.objectContaining({ code: 'invalid_option' }));
   expect([...form.keys()]).toEqual(['name', 'file']);
+});
+
+it('wraps axios in a runtime without forms', () => {
+  vi.stubGlobal('FormData', undefined);
+  vi.stubGlobal('Request', undefined);
+  try {
+    expect(Object.keys(envOf(() => Promise.reject(new Error('not used here'))))).toEqual(['fetch']);
+  } finally {
+    vi.unstubAllGlobals();
+  }
 });

@@ -191,7 +191,9 @@ class AsyncClient(ClientBase, AsyncClosing):
             return None
         if live.is_of(host):
             return await host.run(settled_within(live, None, timeout))
-        return await self._payer.on_loop(lambda engine: settled_within(live, engine, timeout))
+        return await self._payer.on_loop(
+            lambda engine: settled_within(live, engine.context, timeout)
+        )
 
     async def resume(self) -> list[Receipt | FreedReceipt]:
         """See :meth:`exact_change.Client.resume`."""

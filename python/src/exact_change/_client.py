@@ -233,8 +233,8 @@ class Client(ClientBase, Closing):
         live = live_receipt(response)
         if live is None:
             return None
-        engine = None if live.is_of(threads) else self._payer.thread_engine()
-        return threads.run(settled_within(live, engine, timeout))
+        context = None if live.is_of(threads) else self._payer.thread_engine().context
+        return threads.run(settled_within(live, context, timeout))
 
     def resume(self) -> list[Receipt | FreedReceipt]:
         """Reconciles payments that an earlier run left open with the chain.

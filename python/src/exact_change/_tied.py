@@ -14,7 +14,7 @@ from ._kernel.task import Host, Steps
 from ._receipt import Receipt
 
 if TYPE_CHECKING:
-    from ._payments.engine import Engine
+    from ._payments.context import PaymentContext
 
 
 class LiveReceipt(Protocol):
@@ -28,11 +28,12 @@ class LiveReceipt(Protocol):
         """Whether the engine that paid runs on this host, or is not needed any more."""
         ...
 
-    def settled(self, engine: Engine | None, signal: Signal | None) -> Steps[Receipt]:
+    def settled(self, context: PaymentContext | None, signal: Signal | None) -> Steps[Receipt]:
         """Waits until the chain has decided, and returns the receipt.
 
-        ``engine`` asks the chain if the engine that paid is of another host, because the event loop
-        of that host may close. Raises the signal's reason, or ``ConfigError`` (``client_closed``).
+        ``context`` asks the chain if the engine that paid is of another host, because the event
+        loop of that host may close. Raises the signal's reason, or ``ConfigError``
+        (``client_closed``).
         """
         ...
 
@@ -61,17 +62,17 @@ def receipt_of(response: object) -> Receipt | None:
 
 
 def settled_within(
-    live: LiveReceipt, engine: Engine | None, timeout: float | None
+    live: LiveReceipt, context: PaymentContext | None, timeout: float | None
 ) -> Steps[Receipt]:
     """Does the work of ``live.settled``; raises ``TimeoutError`` after ``timeout`` seconds."""
     if timeout is None:
-        return (yield from live.settled(engine, None))
+        return (yield from live.settled(context, None))
     return (
         yield from bounded(
             timeout * 1000,
             lambda: TimeoutError(f"The chain did not decide within {timeout:g} s."),
             [],
-            partial(live.settled, engine),
+            partial(live.settled, context),
         )
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from .._events import Emit
 from .._journal.registry import OpenPayment
@@ -30,9 +30,6 @@ from .reconcile.monitor import (
 )
 from .rejection import Answer, bounds_of, rejection
 from .saving import Change, save_attempt, unchanged
-
-if TYPE_CHECKING:
-    from .engine import Engine
 
 # Waits between two questions to the chain; each doubles the last. Milliseconds.
 _FIRST_WAIT_MS = 250
@@ -257,10 +254,9 @@ class _LiveReceipt:
         """Returns whether the engine that paid runs on this host, or is not needed any more."""
         return host is self._host or is_decided(self._open)
 
-    def settled(self, engine: Engine | None, signal: Signal | None) -> Steps[Receipt]:
+    def settled(self, context: PaymentContext | None, signal: Signal | None) -> Steps[Receipt]:
         """Waits until the chain has decided, and returns the receipt."""
-        context, emit = self._context, self._emit
-        if engine is not None and engine.context.wallet is context.wallet:
-            context = engine.context
-            emit = context.events.emitter(self._open.attempt["id"])
+        if context is None or context.wallet is not self._context.wallet:
+            return receipt_once_decided(self._context, self._open, self._emit, signal)
+        emit = context.events.emitter(self._open.attempt["id"])
         return receipt_once_decided(context, self._open, emit, signal)
