@@ -10,7 +10,8 @@ import type { Service } from './service.child.js';
 const CORE = 0;
 const ROUNDS = 5;
 const BATCH = 40;
-const WARM_UP = 150;
+/** Requests until V8 compiles hardly more. */
+const WARM_UP = 1_000;
 
 export const startService = () => start<Service>('service/service.child.ts', { core: CORE });
 
