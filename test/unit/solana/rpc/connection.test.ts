@@ -34,6 +34,17 @@ const account = (lamports: number, data = Uint8Array.of(1, 2)) => ({
   rentEpoch: 2 ** 64,
 });
 
+const epoch = (absoluteSlot: number, blockHeight: number) => ({
+  result: {
+    epoch: 1,
+    slotIndex: 2,
+    slotsInEpoch: 3,
+    absoluteSlot,
+    blockHeight,
+    transactionCount: 1,
+  },
+});
+
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
   for (const clean of cleanups.splice(0)) await clean();
@@ -107,16 +118,7 @@ describe('a connection that reads and sends', () => {
         case 'getLatestBlockhash':
           return context(3, { blockhash: hash, lastValidBlockHeight: 150 });
         case 'getEpochInfo':
-          return {
-            result: {
-              epoch: 1,
-              slotIndex: 2,
-              slotsInEpoch: 3,
-              absoluteSlot: 50,
-              blockHeight: 42,
-              transactionCount: 1,
-            },
-          };
+          return epoch(50, 42);
         case 'isBlockhashValid':
           return context(8, true);
         case 'getFirstAvailableBlock':
@@ -150,16 +152,7 @@ describe('a connection that reads and sends', () => {
     let [slot, lastValidBlockHeight] = [1_000, 900];
     const { url, calls } = await node(({ method }) =>
       method === 'getEpochInfo'
-        ? {
-            result: {
-              epoch: 1,
-              slotIndex: 2,
-              slotsInEpoch: 3,
-              absoluteSlot: slot,
-              blockHeight: slot - 250,
-              transactionCount: 1,
-            },
-          }
+        ? epoch(slot, slot - 250)
         : context(slot, { blockhash: hash, lastValidBlockHeight }),
     );
     const rpc = connect({ urls: [url] });
@@ -723,17 +716,9 @@ describe('a new connection', () => {
       answer = () => reply;
       expect((await failure(rpc.genesisHash())).code).toBe(code);
     }
-    const epoch = {
-      epoch: 1,
-      slotIndex: 2,
-      slotsInEpoch: 3,
-      absoluteSlot: 3,
-      blockHeight: 1,
-      transactionCount: 1,
-    };
     answer = ({ method }) =>
       method === 'getEpochInfo'
-        ? { result: epoch }
+        ? epoch(3, 1)
         : context(3, { blockhash: hash, lastValidBlockHeight: 151 });
     await rpc.latestBlockhash();
     rpc.onSignature('x', () => undefined)();
