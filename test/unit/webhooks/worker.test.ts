@@ -26,6 +26,16 @@ const hanging = ({ signal }: Delivery): Promise<never> =>
 const leftIn = async ({ journal, clock }: Hub) =>
   journal.outbox.take({ limit: 10_000, leaseMs: 1, now: clock.now() + 1000 * DAY_MS });
 
+/** A worker with an endpoint, and with an event that it got `ms` ago. */
+async function tellingOne(ms: number, ...args: Parameters<typeof hubOf>) {
+  const worker = hubOf(...args);
+  const { id } = await worker.register('/a');
+  worker.webhooks.start();
+  const attempt = await worker.fail();
+  await worker.clock.pass(ms);
+  return { ...worker, id, attempt };
+}
+
 describe('onDelivery', () => {
   it('receives a report of each delivery, even after it threw', async () => {
     const reports: WebhookDelivery[] = [];
@@ -278,35 +288,23 @@ describe('an event that is not accepted', () => {
     ['a lost connection', () => Promise.reject(new Error('ECONNRESET'))],
   ])('is retried after %s', async (_, answer) => {
     let calls = 0;
-    const { register, webhooks, clock, fail, deliveries, errors } = hubOf(() =>
+    const { deliveries, errors } = await tellingOne(DAY_MS, () =>
       (calls += 1) === 1 ? answer() : ok,
     );
-    await register('/a');
-    webhooks.start();
-    await fail();
-    await clock.pass(DAY_MS);
     expect(deliveries).toHaveLength(2);
     expect(errors).toEqual([]);
   });
 
   it.each([200, 201, 202, 204, 299])('is not retried after a %i', async (status) => {
-    const { register, webhooks, clock, fail, deliveries } = hubOf(() => answered(status));
-    await register('/a');
-    webhooks.start();
-    await fail();
-    await clock.pass(5 * DAY_MS);
+    const { deliveries } = await tellingOne(5 * DAY_MS, () => answered(status));
     expect(deliveries).toHaveLength(1);
   });
 
   it.each([429, 503])('waits for the Retry-After of a %i', async (status) => {
     let calls = 0;
-    const { register, webhooks, clock, fail, deliveries } = hubOf(() =>
+    const { clock, deliveries } = await tellingOne(3_600 * SECOND_MS - SECOND_MS, () =>
       (calls += 1) === 1 ? answered(status, '3600') : ok,
     );
-    await register('/a');
-    webhooks.start();
-    await fail();
-    await clock.pass(3_600 * SECOND_MS - SECOND_MS);
     expect(deliveries).toHaveLength(1);
     await clock.pass(4 * SECOND_MS);
     expect(deliveries).toHaveLength(2);
@@ -335,13 +333,10 @@ describe('an event that is not accepted', () => {
 
   it('leaves an endpoint enabled when its secret is rotated during a 410', async () => {
     let answer = (): void => undefined;
-    const { register, webhooks, clock, fail } = hubOf(
+    const { webhooks, clock, id } = await tellingOne(
+      0,
       () => new Promise((resolve) => (answer = () => resolve(answered(410)))),
     );
-    const { id } = await register('/a');
-    webhooks.start();
-    await fail();
-    await clock.pass(0);
     await webhooks.rotate(id);
     answer();
     await clock.pass(0);
@@ -377,11 +372,7 @@ describe('an event that is not accepted', () => {
 
   it('disables the endpoint when no event was accepted after its first failure', async () => {
     let answer = ok;
-    const { register, webhooks, clock, fail } = hubOf(() => answer);
-    await register('/a');
-    webhooks.start();
-    await fail();
-    await clock.pass(DAY_MS);
+    const { webhooks, clock, fail } = await tellingOne(DAY_MS, () => answer);
     answer = answered(500);
     await fail();
     for (let day = 0; day < 5 * SCHEDULE_MS.length; day += 1)
@@ -646,11 +637,9 @@ describe('an outbox that fails', () => {
     const onError = () => {
       throw new Error('the log is full');
     };
-    const { register, webhooks, clock, fail, deliveries } = hubOf(() => answered(410), { onError });
-    await register('/a');
-    webhooks.start();
-    await fail();
-    await clock.pass(0);
+    const { register, clock, fail, deliveries } = await tellingOne(0, () => answered(410), {
+      onError,
+    });
     await register('/b');
     await fail();
     await clock.pass(0);
@@ -688,13 +677,9 @@ describe('close()', () => {
   });
 
   it('aborts a delivery after ten seconds, and the next process repeats it', async () => {
-    const { register, webhooks, clock, fail, deliveries, journal } = hubOf((_, delivery) =>
+    const { webhooks, clock, deliveries, journal, attempt } = await tellingOne(0, (_, delivery) =>
       hanging(delivery),
     );
-    await register('/a');
-    webhooks.start();
-    const id = await fail();
-    await clock.pass(0);
     const closed = webhooks.close();
     await clock.pass(11 * SECOND_MS);
     await closed;
@@ -702,7 +687,7 @@ describe('close()', () => {
     const next = hubOf(() => ok, { journal }, clock);
     next.webhooks.start();
     await clock.pass(0);
-    expect(next.deliveries.map(({ id }) => id)).toEqual([`${id}_payment_failed`]);
+    expect(next.deliveries.map(({ id }) => id)).toEqual([`${attempt}_payment_failed`]);
   });
 
   it('prevents a later start, and leaves no timer', async () => {
