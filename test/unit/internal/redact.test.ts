@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { Connection } from '@solana/web3.js';
 import { createClient, isExactChangeError, remote, type Client } from 'exact-change';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { TransportError } from '../../../src/errors.js';
 import { hideAddress, hideKey, redact } from '../../../src/internal/redact.js';
 import { eachNth, share } from '../../helpers/sampled.js';
@@ -16,11 +16,6 @@ const swap = {
   amount: '1000000',
   swapMode: 'ExactIn',
 } as const;
-
-const open: Client[] = [];
-afterEach(async () => {
-  for (const client of open.splice(0)) await client.close();
-});
 
 /** Spellings in which a server may repeat a key of its caller. */
 function spellings(key: string): string[] {
@@ -67,7 +62,7 @@ function clientOf(options: Parameters<typeof createClient>[0]): Client {
     timeouts: { rpc: 300, jupiter: 300, service: 300 },
     ...options,
   });
-  open.push(client);
+  onTestFinished(() => client.close());
   return client;
 }
 
