@@ -615,17 +615,10 @@ describe('a call with arguments that plain fetch refuses', () => {
   // The arguments are wrong on purpose, so they bypass the types.
   const wrong: readonly (readonly [string, () => unknown[] | Promise<unknown[]>])[] = [
     ['nothing', () => [undefined]],
-    ['null', () => [null]],
-    ['no URL', () => ['not a url']],
     ['a relative URL', () => ['/a']],
     ['a URL with credentials', () => ['http://user:secret@127.0.0.1/']],
-    ['an unknown scheme', () => ['foo://bar']],
-    ['a bad method', () => [server.origin, { method: 'A B' }]],
-    ['a forbidden method', () => [server.origin, { method: 'CONNECT' }]],
     ['GET with a body', () => [server.origin, { body: 'x' }]],
-    ['a bad header name', () => [server.origin, { headers: { 'a b': '1' } }]],
     ['a header with a line break', () => [server.origin, { headers: { a: '1\r\nb: 2' } }]],
-    ['a header beyond Latin-1', () => [server.origin, { headers: { a: '€' } }]],
     ['a stream without duplex', () => [server.origin, { method: 'POST', body: streamOf('x') }]],
     ['a locked stream', () => [server.origin, streaming({ method: 'POST', body: locked() })]],
     ['a used Request', async () => [await used()]],
@@ -636,7 +629,6 @@ describe('a call with arguments that plain fetch refuses', () => {
       'an invalid signal with a body',
       () => [server.origin, { signal: {}, method: 'POST', body: 'x' }],
     ],
-    ['mode navigate', () => [server.origin, { mode: 'navigate' }]],
     [
       'a getter that throws',
       () => [
