@@ -38,6 +38,7 @@ function ownProgram(paths: readonly string[]): ts.Program {
     types: [],
   };
   const host = ts.createCompilerHost(options);
+  host.jsDocParsingMode = ts.JSDocParsingMode.ParseNone;
   host.resolveModuleNameLiterals = (names, from) =>
     names.map(({ text }) =>
       text.startsWith('.')

@@ -30,8 +30,13 @@ export function readText(path: string): string {
   return readFileSync(root + path, 'utf8');
 }
 
-export function parse(path: string, text: string): ts.SourceFile {
-  return ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+/** Parses a file without its comments, which take most of the time, as links to parents do. */
+export function parse(path: string, text: string, withParents = false): ts.SourceFile {
+  const options = {
+    languageVersion: ts.ScriptTarget.Latest,
+    jsDocParsingMode: ts.JSDocParsingMode.ParseNone,
+  };
+  return ts.createSourceFile(path, text, options, withParents);
 }
 
 /** Returns every module that a file imports, in any form of import. */
@@ -57,14 +62,7 @@ export function importsOf(path: string, text: string): Import[] {
     }
     ts.forEachChild(node, visit);
   };
-  // Parent links and comments are not needed, and would take most of the time.
-  const { Latest: languageVersion } = ts.ScriptTarget;
-  visit(
-    ts.createSourceFile(path, text, {
-      languageVersion,
-      jsDocParsingMode: ts.JSDocParsingMode.ParseNone,
-    }),
-  );
+  visit(parse(path, text));
   return found;
 }
 

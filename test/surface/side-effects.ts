@@ -2,6 +2,8 @@ import ts from 'typescript';
 import { parse, type Files } from './modules.js';
 
 const FORBIDDEN = new Set(['console', 'process', 'Buffer']);
+/** Only a file with such a word is searched for its uses, because the search takes long. */
+const SUSPECT = /\b(?:console|process|Buffer)\b/;
 
 /**
  * Returns each place at which library code would print, read the environment, use a Node global, or
@@ -9,8 +11,9 @@ const FORBIDDEN = new Set(['console', 'process', 'Buffer']);
  */
 export function sideEffects(files: Files): string[] {
   return [...files].flatMap(([path, text]) => {
-    const source = parse(path, text);
-    const bound = boundNames(source);
+    const isSuspect = SUSPECT.test(text);
+    const source = parse(path, text, isSuspect);
+    const bound = isSuspect ? boundNames(source) : new Set();
     const found = source.statements
       .filter((statement) => acts(statement))
       .map((statement) => at(statement, 'runs on import'));
@@ -30,7 +33,7 @@ export function sideEffects(files: Files): string[] {
         found.push(at(node, 'reads the environment'));
       ts.forEachChild(node, visit);
     };
-    visit(source);
+    if (isSuspect) visit(source);
     return found;
 
     function at(node: ts.Node, what: string): string {

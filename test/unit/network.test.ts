@@ -24,28 +24,12 @@ describe('toNetwork', () => {
     expect(toNetwork(name)).toBe(network);
   });
 
-  it.each([
-    '',
-    'Solana',
-    'SOLANA',
-    'base',
-    'eip155:8453',
-    'solana:',
-    'solana:*',
-    'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpX',
-    'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvd',
-    'solana:5EYKT4USFV8P8NJDTREPY1VZQKQZKVDP',
-    'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpHTREBXNrSN9',
-    'mainnet',
-    'devnet',
-    'sol\u0430na',
-    '__proto__',
-    'constructor',
-    'toString',
-    'hasOwnProperty',
-  ])('refuses the unknown name %j', (name) => {
-    expect(toNetwork(name)).toBeUndefined();
-  });
+  it.each(['', 'Solana', 'base', 'solana:', 'mainnet', 'sol\u0430na', '__proto__', 'constructor'])(
+    'refuses the unknown name %j',
+    (name) => {
+      expect(toNetwork(name)).toBeUndefined();
+    },
+  );
 });
 
 describe('pinned mints', () => {
@@ -71,14 +55,7 @@ describe('pinned mints', () => {
     expect(pinnedMint(SOLANA_MAINNET, 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v')?.symbol).toBe(
       'USDC',
     );
-    for (const name of [
-      'usdc',
-      ' USDC',
-      'USDС',
-      '',
-      'constructor',
-      '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU',
-    ])
+    for (const name of ['usdc', ' USDC', 'USDС', '', 'constructor'])
       expect(pinnedMint(SOLANA_MAINNET, name)).toBeUndefined();
   });
 });

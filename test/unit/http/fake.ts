@@ -68,3 +68,18 @@ export function serving(options: HandlerOptions = {}, over: Partial<Transport> =
     });
   return { asked, handler, call, post };
 }
+
+/** A request with a JSON body that is a stream. */
+export function streaming(
+  body: ReadableStream<Uint8Array>,
+  headers: Record<string, string> = {},
+): RequestInit & { duplex: 'half' } {
+  return {
+    ...{ method: 'POST', headers: { 'content-type': 'application/json', ...headers } },
+    ...{ body, duplex: 'half' },
+  };
+}
+
+/** A request with a body that begins and never ends. */
+export const begun = () =>
+  streaming(new ReadableStream({ start: (controller) => controller.enqueue(Uint8Array.of(0x7b)) }));

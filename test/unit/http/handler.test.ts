@@ -5,7 +5,7 @@ import { operations, pages } from '../../../src/wire/operations.js';
 import { errorOf, problem } from '../../../src/wire/problem.js';
 import { readAs } from '../../../src/wire/read.js';
 import { balanceOfUsdc, quote, USDC, WALLET } from '../wire/samples.js';
-import { BASE, fakeTransport, serving } from './fake.js';
+import { BASE, begun, fakeTransport, serving, streaming } from './fake.js';
 
 const QUOTE = `/api/quote?inputMint=SOL&outputMint=${USDC}&amount=1000000`;
 const signedSwap = 'A'.repeat(400);
@@ -141,7 +141,6 @@ describe('an operation', () => {
   it.each<[string, unknown]>([
     ['an untyped error', new Error('the key is hunter2')],
     ['a thrown string', 'hunter2'],
-    ['undefined', undefined],
   ])('answers %s with a fixed text, and reports it to onError', async (_, thrown) => {
     const reported: unknown[] = [];
     const onError = (error: unknown, requestId: string) => {
@@ -313,12 +312,7 @@ describe('a request', () => {
         stopped = true;
       },
     });
-    const init: RequestInit & { duplex: 'half' } = {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'content-length': '2' },
-      body: endless,
-      duplex: 'half',
-    };
+    const init = streaming(endless, { 'content-length': '2' });
     const answer = await serving({ maxBodyBytes: 10_240 }).call('/api/x402/parse-payment', init);
     expect(problemIn(answer)).toMatchObject({
       status: 413,
@@ -337,18 +331,8 @@ describe('a request', () => {
   });
 
   it('with an endless body gets 408 at the timeout', async () => {
-    const body = new ReadableStream<Uint8Array>({
-      start: (controller) => controller.enqueue(Uint8Array.of(0x7b)),
-    });
-    const init: RequestInit & { duplex: 'half' } = {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body,
-      duplex: 'half',
-    };
-    expect(
-      problemIn(await serving({ timeoutMs: 20 }).call('/api/x402/parse-payment', init)),
-    ).toMatchObject({
+    const { call } = serving({ timeoutMs: 20 });
+    expect(problemIn(await call('/api/x402/parse-payment', begun()))).toMatchObject({
       status: 408,
       code: 'request_timeout',
       retry: 'fresh',
@@ -563,7 +547,6 @@ describe('the options of createHandler', () => {
     ['basePath', { basePath: '/pay/' }],
     ['basePath', { basePath: '/../x?y' }],
     ['maxBodyBytes', { maxBodyBytes: 0 }],
-    ['maxBodyBytes', { maxBodyBytes: '64kb' }],
     ['timeoutMs', { timeoutMs: Infinity }],
     ['cors', { cors: '*' }],
     ['cors', { cors: ['*'] }],

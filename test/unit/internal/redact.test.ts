@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { Connection } from '@solana/web3.js';
 import { createClient, isExactChangeError, remote, type Client } from 'exact-change';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { TransportError } from '../../../src/errors.js';
 import { hideAddress, hideKey, redact } from '../../../src/internal/redact.js';
 import { eachNth, share } from '../../helpers/sampled.js';
@@ -16,11 +16,6 @@ const swap = {
   amount: '1000000',
   swapMode: 'ExactIn',
 } as const;
-
-const open: Client[] = [];
-afterEach(async () => {
-  for (const client of open.splice(0)) await client.close();
-});
 
 /** Spellings in which a server may repeat a key of its caller. */
 function spellings(key: string): string[] {
@@ -67,7 +62,7 @@ function clientOf(options: Parameters<typeof createClient>[0]): Client {
     timeouts: { rpc: 300, jupiter: 300, service: 300 },
     ...options,
   });
-  open.push(client);
+  onTestFinished(() => client.close());
   return client;
 }
 
@@ -113,67 +108,37 @@ function echo(answer: (text: string) => Response, text: string): typeof fetch {
 const KEY = 'kEy+With/s1gns=and-3b1f9c';
 
 describe('a key of a configured address or header', () => {
-  const callers: readonly (readonly [
-    string,
-    (fetch: typeof globalThis.fetch) => Promise<unknown>,
-  ])[] = [
-    [
-      'the query of rpcUrl',
-      (fetch) =>
-        clientOf({
-          rpcUrl: `https://node.test/?api-key=${encodeURIComponent(KEY)}`,
-          fetch,
-        }).balance(),
-    ],
-    [
-      'the path of rpcUrl',
-      (fetch) =>
-        clientOf({ rpcUrl: `https://node.test/v2/${encodeURIComponent(KEY)}`, fetch }).balance(),
-    ],
-    [
-      'the query of rpcUrl, without a name',
-      (fetch) =>
-        clientOf({ rpcUrl: `https://node.test/?${encodeURIComponent(KEY)}`, fetch }).balance(),
-    ],
+  type Call = (fetch: typeof globalThis.fetch) => Promise<unknown>;
+  const node = 'https://node.test';
+  const encoded = encodeURIComponent(KEY);
+  const reading =
+    (rpcUrl: string): Call =>
+    (fetch) =>
+      clientOf({ rpcUrl, fetch }).balance();
+  const quoting =
+    (options: Partial<Parameters<typeof createClient>[0]>): Call =>
+    (fetch) =>
+      clientOf({ rpcUrl: node, ...options, fetch }).quote(swap);
+  const callers: readonly (readonly [string, Call])[] = [
+    ['the query of rpcUrl', reading(`${node}/?api-key=${encoded}`)],
+    ['the path of rpcUrl', reading(`${node}/v2/${encoded}`)],
+    ['the query of rpcUrl, without a name', reading(`${node}/?${encoded}`)],
     [
       'the address of a connection',
-      (fetch) =>
-        clientOf({
-          connection: new Connection(`https://node.test/v2/${encodeURIComponent(KEY)}`, {
-            fetch,
-            disableRetryOnRateLimit: true,
-          }),
-        }).balance(),
+      (fetch) => {
+        const options = { fetch, disableRetryOnRateLimit: true };
+        return clientOf({ connection: new Connection(`${node}/v2/${encoded}`, options) }).balance();
+      },
     ],
-    [
-      'jupiterApiKey',
-      (fetch) => clientOf({ rpcUrl: 'https://node.test', jupiterApiKey: KEY, fetch }).quote(swap),
-    ],
-    [
-      'the path of jupiterUrl',
-      (fetch) =>
-        clientOf({
-          rpcUrl: 'https://node.test',
-          jupiterUrl: `https://jupiter.test/${encodeURIComponent(KEY)}`,
-          fetch,
-        }).quote(swap),
-    ],
-    [
-      'apiKey',
-      (fetch) =>
-        clientOf({
-          rpcUrl: 'https://node.test',
-          apiUrl: 'https://pay.test',
-          apiKey: KEY,
-          fetch,
-        }).quote(swap),
-    ],
+    ['jupiterApiKey', quoting({ jupiterApiKey: KEY })],
+    ['the path of jupiterUrl', quoting({ jupiterUrl: `https://jupiter.test/${encoded}` })],
+    ['apiKey', quoting({ apiUrl: 'https://pay.test', apiKey: KEY })],
     [
       'a header of remote()',
-      (fetch) =>
-        remote('https://pay.test', { headers: { authorization: `Basic ${KEY}` }, fetch }).quote(
-          swap,
-        ),
+      (fetch) => {
+        const headers = { authorization: `Basic ${KEY}` };
+        return remote('https://pay.test', { headers, fetch }).quote(swap);
+      },
     ],
   ];
 

@@ -114,47 +114,46 @@ it('holds no tokens for an attempt that has moved to the history', async () => {
 });
 
 describe('a file journal after its process ends', () => {
-  it.each(['kill', 'power failure'] as const)(
-    'keeps confirmed operations, and at most the interrupted operation, after a %s at any disk call; a power failure may undo unsigned operations at the end',
-    async (what) => {
-      const states = await statesAfterEach();
-      const calls = await callsOf();
-      expect(calls.filter((call) => call === 'rename').length).toBeGreaterThan(1);
-      for (let last = 0; last < calls.length; last += 1) {
-        const [disk, processes, path] = [new MemoryDisk(), fakeProcesses(), `/${what} ${last}`];
-        let count = 0;
-        const dying = journalOn(disk, path, processes, () => {
-          count += 1;
-          if (count > last) throw failure('EIO');
-        });
-        const pid = runs;
-        let done = 0;
-        for (const operation of operations) {
-          try {
-            await operation(dying);
-            done += 1;
-          } catch {
-            break;
-          }
+  it('keeps confirmed operations, and at most the interrupted operation, after a kill or a power failure at any disk call; a power failure may undo unsigned operations at the end', async () => {
+    const states = await statesAfterEach();
+    const calls = await callsOf();
+    expect(calls.filter((call) => call === 'rename').length).toBeGreaterThan(1);
+    for (let last = 0; last < calls.length; last += 1) {
+      const [disk, processes, path] = [new MemoryDisk(), fakeProcesses(), `/ended ${last}`];
+      let count = 0;
+      const dying = journalOn(disk, path, processes, () => {
+        count += 1;
+        if (count > last) throw failure('EIO');
+      });
+      const pid = runs;
+      let done = 0;
+      for (const operation of operations) {
+        try {
+          await operation(dying);
+          done += 1;
+        } catch {
+          break;
         }
-        await dying.close().catch(() => undefined);
-        processes.end(pid);
+      }
+      await dying.close().catch(() => undefined);
+      processes.end(pid);
+      const signings = operations.flatMap((_, index) =>
+        index < done && isSigning(index) ? [index + 1] : [],
+      );
+      for (const what of ['kill', 'power failure'] as const) {
         const journal = journalOn(disk.after(what), path, processes);
         const found = await stateOf(journal);
-        const signings = operations.flatMap((_, index) =>
-          index < done && isSigning(index) ? [index + 1] : [],
-        );
         const least = what === 'kill' ? done : Math.max(0, ...signings);
         expect(
           states.slice(least, done + 2),
-          `after call ${last}, ${calls[last]}, with ${done} done`,
+          `after a ${what} at call ${last}, ${calls[last]}, with ${done} done`,
         ).toContain(found);
         // The next process can use the journal.
         expect(await journal.reserve(attemptOf({ id: 'next' }), [])).toBeUndefined();
         await journal.close();
       }
-    },
-  );
+    }
+  });
 });
 
 describe('a file journal on a disk that fails', () => {

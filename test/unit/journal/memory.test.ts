@@ -28,23 +28,19 @@ const old = { at: NOW - 2 * DAY_MS, fingerprint: 'old' };
 const delivered = { state: 'settled', delivered: true } as const;
 
 describe('a memory journal with many attempts', () => {
-  it('drops the oldest closed attempts beyond 10000', async () => {
-    const journal = await fill(10_050, () => ({ ...delivered, ...old }));
+  it('drops the oldest closed attempts beyond 10000, and no attempt that is not closed', async () => {
+    const open = [
+      { state: 'reserved' },
+      { state: 'signed' },
+      // Its swap may land.
+      { state: 'abandoned' },
+      { state: 'settled', delivered: false },
+    ] as const;
+    const journal = await fill(10_054, (index) => ({ ...delivered, ...old, ...open[index] }));
     await journal.reserve(attemptOf(), [dayCap(10n ** 9n)]);
     const left = await idsOf(journal.attempts(OWNER));
-    expect(left).toHaveLength(10_001);
-    expect(left[0]).toBe('old 50');
-  });
-
-  it.each([
-    ['reserved', { state: 'reserved' }],
-    ['signed', { state: 'signed' }],
-    ['abandoned, while its swap may land', { state: 'abandoned' }],
-    ['settled but not delivered', { state: 'settled', delivered: false }],
-  ] as const)('never drops an attempt that is %s', async (_what, over) => {
-    const journal = await fill(10_050, () => ({ ...old, ...over }));
-    await journal.reserve(attemptOf(), [dayCap(10n ** 9n)]);
-    expect(await idsOf(journal.attempts(OWNER))).toHaveLength(10_051);
+    expect(left).toHaveLength(10_005);
+    expect(left.slice(0, 5)).toEqual(['old 0', 'old 1', 'old 2', 'old 3', 'old 54']);
   });
 
   it('drops only the oldest closed attempts when a newer attempt closes late', async () => {

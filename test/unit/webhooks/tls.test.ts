@@ -4,17 +4,12 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 
 const NAME = 'hooks.example.com';
 const CHILD = fileURLToPath(new URL('tls.child.ts', import.meta.url));
 const pathOf = (name: string) =>
   fileURLToPath(new URL(`../../fixtures/tls/${name}.pem`, import.meta.url));
-
-const closers: (() => void)[] = [];
-afterEach(() => {
-  for (const close of closers.splice(0)) close();
-});
 
 interface Heard {
   /** The server name (SNI) of each completed TLS connection. */
@@ -47,7 +42,7 @@ async function receiver(certificate: string): Promise<{ port: number; heard: Hea
     },
   );
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  closers.push(() => {
+  onTestFinished(() => {
     server.close();
     server.closeAllConnections();
   });

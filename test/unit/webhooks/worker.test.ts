@@ -1,9 +1,7 @@
 import { memoryJournal } from 'exact-change';
 import { verifyWebhook, type WebhookDelivery } from 'exact-change/webhooks';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Answer } from '../../../adapters/webhooks/deliver.js';
-import { webhooksOver } from '../../../adapters/webhooks/hub.js';
-import { parseWebhooksOptions } from '../../../adapters/webhooks/options.js';
 import { SCHEDULE_MS } from '../../../adapters/webhooks/schedule.js';
 import { attemptOf } from '../../helpers/attempts.js';
 import {
@@ -21,23 +19,6 @@ import { WALLET } from './signed.js';
 const SECOND_MS = 1_000;
 const DAY_MS = 24 * 3_600_000;
 
-const hubs: Hub[] = [];
-afterEach(async () => {
-  for (const { webhooks, clock } of hubs.splice(0)) {
-    const closed = webhooks.close();
-    await clock.pass(60 * SECOND_MS);
-    await closed;
-  }
-});
-
-const hub = (...args: Parameters<typeof hubOf>): Hub => {
-  const made = hubOf(...args);
-  hubs.push(made);
-  return made;
-};
-
-const pathOf = ({ message }: Delivery) => new URL(message.url).pathname;
-const idOf = ({ message }: Delivery) => message.headers['webhook-id'];
 /** Plays a receiver that never answers: rejects when the delivery is aborted. */
 const hanging = ({ signal }: Delivery): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('cut off'))));
@@ -45,10 +26,20 @@ const hanging = ({ signal }: Delivery): Promise<never> =>
 const leftIn = async ({ journal, clock }: Hub) =>
   journal.outbox.take({ limit: 10_000, leaseMs: 1, now: clock.now() + 1000 * DAY_MS });
 
+/** A worker with an endpoint, and with an event that it got `ms` ago. */
+async function tellingOne(ms: number, ...args: Parameters<typeof hubOf>) {
+  const worker = hubOf(...args);
+  const { id } = await worker.register('/a');
+  worker.webhooks.start();
+  const attempt = await worker.fail();
+  await worker.clock.pass(ms);
+  return { ...worker, id, attempt };
+}
+
 describe('onDelivery', () => {
   it('receives a report of each delivery, even after it threw', async () => {
     const reports: WebhookDelivery[] = [];
-    const { register, webhooks, clock, fail, deliveries } = hub(
+    const { register, webhooks, clock, fail, deliveries } = hubOf(
       (path) => (path === '/bad' ? answered(503) : ok),
       {
         onDelivery(report) {
@@ -73,7 +64,7 @@ describe('onDelivery', () => {
 
 describe('an event', () => {
   it('reaches each subscribed endpoint once, signed with its secret', async () => {
-    const worker = hub(() => ok);
+    const worker = hubOf(() => ok);
     const { register, webhooks, clock, fail, deliveries } = worker;
     const [a, b] = [
       await register('/a'),
@@ -94,10 +85,10 @@ describe('an event', () => {
     webhooks.start();
     const id = await fail();
     await clock.pass(0);
-    expect(deliveries.map(pathOf).sort()).toEqual(['/a', '/b', '/mine']);
+    expect(deliveries.map(({ path }) => path).sort()).toEqual(['/a', '/b', '/mine']);
     const secrets = { '/a': a.secret, '/b': b.secret, '/mine': mine.secret };
     for (const [path, secret] of Object.entries(secrets)) {
-      const { message } = deliveries.find((delivery) => pathOf(delivery) === path)!;
+      const { message } = deliveries.find((delivery) => delivery.path === path)!;
       const event = verifyWebhook({
         secret,
         headers: message.headers,
@@ -127,7 +118,7 @@ describe('an event', () => {
   });
 
   it('leaves the outbox when no endpoint subscribes to it', async () => {
-    const worker = hub(() => ok);
+    const worker = hubOf(() => ok);
     worker.webhooks.start();
     await worker.fail();
     await worker.clock.pass(0);
@@ -136,7 +127,7 @@ describe('an event', () => {
   });
 
   it('is delivered when it was written before the start or by another process', async () => {
-    const { register, webhooks, journal, clock, fail, deliveries } = hub(() => ok);
+    const { register, webhooks, journal, clock, fail, deliveries } = hubOf(() => ok);
     await register('/a');
     await fail();
     webhooks.start();
@@ -148,7 +139,6 @@ describe('an event', () => {
       { journal: { ...journal, outbox: { ...journal.outbox, onAdded: () => () => undefined } } },
       clock,
     );
-    hubs.push(silent);
     await webhooks.close();
     silent.webhooks.start();
     await clock.pass(10 * SECOND_MS);
@@ -160,8 +150,8 @@ describe('an event', () => {
   });
 
   it('reaches an endpoint that another process registered a moment ago', async () => {
-    const { journal, clock, ...teller } = hub(() => ok);
-    const otherHub = hub(() => ok, { journal }, clock);
+    const { journal, clock, ...teller } = hubOf(() => ok);
+    const otherHub = hubOf(() => ok, { journal }, clock);
     await otherHub.register('/old');
     teller.webhooks.start();
     for (let event = 0; event < 2; event += 1) {
@@ -172,7 +162,7 @@ describe('an event', () => {
     const { id } = await otherHub.register('/new');
     await teller.fail();
     await clock.pass(0);
-    expect(teller.deliveries.map(pathOf)).toEqual(['/old', '/old', '/old', '/new']);
+    expect(teller.deliveries.map(({ path }) => path)).toEqual(['/old', '/old', '/old', '/new']);
     // The other process may also assign the event to its endpoint.
     await otherHub.webhooks.remove(id);
     await clock.pass(10 * SECOND_MS);
@@ -192,13 +182,13 @@ describe('an event', () => {
     ]);
     await released;
     await clock.pass(10 * SECOND_MS);
-    expect(teller.deliveries.map(pathOf).slice(4)).toEqual(['/old', '/newer']);
+    expect(teller.deliveries.map(({ path }) => path).slice(4)).toEqual(['/old', '/newer']);
   });
 
   it('reaches an endpoint that another process enabled again a moment ago', async () => {
     let status = 410;
-    const { journal, clock, ...teller } = hub(() => answered(status));
-    const otherHub = hub(() => ok, { journal }, clock);
+    const { journal, clock, ...teller } = hubOf(() => answered(status));
+    const otherHub = hubOf(() => ok, { journal }, clock);
     const { id } = await otherHub.register('/a');
     teller.webhooks.start();
     await teller.fail();
@@ -210,56 +200,43 @@ describe('an event', () => {
     await otherHub.webhooks.rotate(id);
     const attempt = await teller.fail();
     await clock.pass(0);
-    expect(teller.deliveries.map(idOf).slice(1)).toEqual([`${attempt}_payment_failed`]);
+    expect(teller.deliveries.map(({ id }) => id).slice(1)).toEqual([`${attempt}_payment_failed`]);
   });
+
+  /** A journal whose outbox counts how often it is looked into. */
+  const countingJournal = () => {
+    const journal = withOutbox(memoryJournal({ outbox: true }));
+    const take = vi.fn(journal.outbox.take);
+    return { journal: { ...journal, outbox: { ...journal.outbox, take } }, polls: take.mock.calls };
+  };
 
   it('is found within two seconds after the clock was set back', async () => {
     const clock = createClock();
     let backMs = 0;
     const runtime = { ...clock.runtime, now: () => clock.now() - backMs };
-    const journal = withOutbox(memoryJournal({ outbox: true }));
-    let polls = 0;
-    const outbox = {
-      ...journal.outbox,
-      take: async (options: Parameters<typeof journal.outbox.take>[0]) => (
-        (polls += 1),
-        journal.outbox.take(options)
-      ),
-    };
-    const webhooks = webhooksOver(parseWebhooksOptions({ journal: { ...journal, outbox } }), {
-      runtime,
-      deliver: async () => ok,
-    });
-    webhooks.start();
+    const { journal, polls } = countingJournal();
+    hubOf(() => ok, { journal }, { ...clock, runtime }).webhooks.start();
     await clock.pass(10 * SECOND_MS);
-    [backMs, polls] = [3_600 * SECOND_MS, 0];
+    backMs = 3_600 * SECOND_MS;
+    polls.length = 0;
     await clock.pass(60 * SECOND_MS);
-    expect(polls).toBeGreaterThanOrEqual(29);
-    await webhooks.close();
+    expect(polls.length).toBeGreaterThanOrEqual(29);
   });
 
   it('is looked for every one or two seconds while the outbox is empty', async () => {
-    const journal = withOutbox(memoryJournal({ outbox: true }));
-    let polls = 0;
-    const outbox = {
-      ...journal.outbox,
-      take: async (options: Parameters<typeof journal.outbox.take>[0]) => (
-        (polls += 1),
-        journal.outbox.take(options)
-      ),
-    };
-    const { webhooks, clock } = hub(() => ok, { journal: { ...journal, outbox } });
+    const { journal, polls } = countingJournal();
+    const { webhooks, clock } = hubOf(() => ok, { journal });
     webhooks.start();
     await clock.pass(60 * SECOND_MS);
-    expect(polls).toBeGreaterThanOrEqual(30);
-    expect(polls).toBeLessThanOrEqual(61);
+    expect(polls.length).toBeGreaterThanOrEqual(30);
+    expect(polls.length).toBeLessThanOrEqual(61);
   });
 });
 
 describe('an event that is not accepted', () => {
   it('is retried by the schedule with the same id and body, then disables the endpoint', async () => {
     const ends: WebhookDelivery[] = [];
-    const worker = hub(() => answered(500), { onDelivery: (delivery) => ends.push(delivery) });
+    const worker = hubOf(() => answered(500), { onDelivery: (delivery) => ends.push(delivery) });
     const { register, webhooks, clock, fail, deliveries, errors } = worker;
     const { id, secret, url } = await register('/a');
     webhooks.start();
@@ -311,35 +288,23 @@ describe('an event that is not accepted', () => {
     ['a lost connection', () => Promise.reject(new Error('ECONNRESET'))],
   ])('is retried after %s', async (_, answer) => {
     let calls = 0;
-    const { register, webhooks, clock, fail, deliveries, errors } = hub(() =>
+    const { deliveries, errors } = await tellingOne(DAY_MS, () =>
       (calls += 1) === 1 ? answer() : ok,
     );
-    await register('/a');
-    webhooks.start();
-    await fail();
-    await clock.pass(DAY_MS);
     expect(deliveries).toHaveLength(2);
     expect(errors).toEqual([]);
   });
 
   it.each([200, 201, 202, 204, 299])('is not retried after a %i', async (status) => {
-    const { register, webhooks, clock, fail, deliveries } = hub(() => answered(status));
-    await register('/a');
-    webhooks.start();
-    await fail();
-    await clock.pass(5 * DAY_MS);
+    const { deliveries } = await tellingOne(5 * DAY_MS, () => answered(status));
     expect(deliveries).toHaveLength(1);
   });
 
   it.each([429, 503])('waits for the Retry-After of a %i', async (status) => {
     let calls = 0;
-    const { register, webhooks, clock, fail, deliveries } = hub(() =>
+    const { clock, deliveries } = await tellingOne(3_600 * SECOND_MS - SECOND_MS, () =>
       (calls += 1) === 1 ? answered(status, '3600') : ok,
     );
-    await register('/a');
-    webhooks.start();
-    await fail();
-    await clock.pass(3_600 * SECOND_MS - SECOND_MS);
     expect(deliveries).toHaveLength(1);
     await clock.pass(4 * SECOND_MS);
     expect(deliveries).toHaveLength(2);
@@ -347,7 +312,7 @@ describe('an event that is not accepted', () => {
 
   it('disables an endpoint that answers 410 until its secret is rotated', async () => {
     let status = 410;
-    const { register, webhooks, clock, fail, deliveries, errors } = hub(() => answered(status));
+    const { register, webhooks, clock, fail, deliveries, errors } = hubOf(() => answered(status));
     const { id } = await register('/a');
     webhooks.start();
     await Promise.all([fail(), fail(), fail()]);
@@ -368,13 +333,10 @@ describe('an event that is not accepted', () => {
 
   it('leaves an endpoint enabled when its secret is rotated during a 410', async () => {
     let answer = (): void => undefined;
-    const { register, webhooks, clock, fail } = hub(
+    const { webhooks, clock, id } = await tellingOne(
+      0,
       () => new Promise((resolve) => (answer = () => resolve(answered(410)))),
     );
-    const { id } = await register('/a');
-    webhooks.start();
-    await fail();
-    await clock.pass(0);
     await webhooks.rotate(id);
     answer();
     await clock.pass(0);
@@ -385,7 +347,7 @@ describe('an event that is not accepted', () => {
 
   it('is reported and dropped when the endpoint accepts all other events', async () => {
     const isPoison = ({ message }: Delivery) => message.body.includes('"method":"POISON"');
-    const { register, webhooks, clock, fail, deliveries, errors } = hub((_, delivery) =>
+    const { register, webhooks, clock, fail, deliveries, errors } = hubOf((_, delivery) =>
       isPoison(delivery) ? answered(500) : ok,
     );
     const { id } = await register('/a');
@@ -410,11 +372,7 @@ describe('an event that is not accepted', () => {
 
   it('disables the endpoint when no event was accepted after its first failure', async () => {
     let answer = ok;
-    const { register, webhooks, clock, fail } = hub(() => answer);
-    await register('/a');
-    webhooks.start();
-    await fail();
-    await clock.pass(DAY_MS);
+    const { webhooks, clock, fail } = await tellingOne(DAY_MS, () => answer);
     answer = answered(500);
     await fail();
     for (let day = 0; day < 5 * SCHEDULE_MS.length; day += 1)
@@ -432,7 +390,7 @@ describe('an event that is not accepted', () => {
       if (changed !== undefined) times.push(changed.acceptedAt);
       return changed;
     };
-    const { register, webhooks, clock, fail } = hub(() => ok, {
+    const { register, webhooks, clock, fail } = hubOf(() => ok, {
       journal: { ...journal, outbox: { ...journal.outbox, changeEndpoint } },
     });
     await register('/a');
@@ -447,7 +405,7 @@ describe('an event that is not accepted', () => {
   });
 
   it('is dropped when its endpoint is removed', async () => {
-    const worker = hub(() => answered(500));
+    const worker = hubOf(() => answered(500));
     const { register, webhooks, clock, fail, deliveries, errors } = worker;
     const { id } = await register('/a');
     webhooks.start();
@@ -463,7 +421,7 @@ describe('an event that is not accepted', () => {
 
 describe('a rotated secret', () => {
   it('signs beside the new secret for a day, and then stops', async () => {
-    const { register, webhooks, clock, fail, deliveries } = hub(() => ok);
+    const { register, webhooks, clock, fail, deliveries } = hubOf(() => ok);
     const before = await register('/a');
     webhooks.start();
     const after = await webhooks.rotate(before.id);
@@ -496,7 +454,7 @@ describe('many events', () => {
     const open = new Set<Delivery>();
     let most = 0;
     const releases: (() => void)[] = [];
-    const { register, webhooks, clock, fail, deliveries } = hub(
+    const { register, webhooks, clock, fail, deliveries } = hubOf(
       (_, delivery) => {
         open.add(delivery);
         most = Math.max(most, open.size);
@@ -515,19 +473,17 @@ describe('many events', () => {
     while (deliveries.length < 40 || releases.length > 0) {
       await clock.pass(SECOND_MS);
       for (const path of ['/a', '/b', '/c', '/d'])
-        expect(
-          [...open].filter((delivery) => pathOf(delivery) === path).length,
-        ).toBeLessThanOrEqual(2);
+        expect([...open].filter((delivery) => delivery.path === path).length).toBeLessThanOrEqual(
+          2,
+        );
       for (const release of releases.splice(0)) release();
     }
     expect(most).toBe(5);
-    expect(
-      new Set(deliveries.map((delivery) => `${pathOf(delivery)} ${idOf(delivery)}`)).size,
-    ).toBe(40);
+    expect(new Set(deliveries.map((delivery) => `${delivery.path} ${delivery.id}`)).size).toBe(40);
   });
 
   it('all reach a quick endpoint within five seconds, once each', async () => {
-    const { register, webhooks, clock, fail, deliveries } = hub(() => ok, {
+    const { register, webhooks, clock, fail, deliveries } = hubOf(() => ok, {
       concurrency: 4,
       perEndpoint: 1,
     });
@@ -535,12 +491,12 @@ describe('many events', () => {
     webhooks.start();
     for (let event = 0; event < 500; event += 1) await fail();
     await clock.pass(5 * SECOND_MS);
-    expect(new Set(deliveries.map(idOf)).size).toBe(500);
+    expect(new Set(deliveries.map(({ id }) => id)).size).toBe(500);
     expect(deliveries).toHaveLength(500);
   });
 
   it('for a slow endpoint do not delay a quick endpoint', async () => {
-    const { register, webhooks, clock, fail, deliveries } = hub(
+    const { register, webhooks, clock, fail, deliveries } = hubOf(
       (path, delivery) => (path === '/slow' ? hanging(delivery) : ok),
       {
         concurrency: 8,
@@ -554,10 +510,10 @@ describe('many events', () => {
     await register('/quick');
     const attempt = await fail();
     await clock.pass(15 * SECOND_MS);
-    expect(deliveries.filter((delivery) => pathOf(delivery) === '/slow')).toHaveLength(2);
-    expect(deliveries.filter((delivery) => pathOf(delivery) === '/quick').map(idOf)).toEqual([
-      `${attempt}_payment_failed`,
-    ]);
+    expect(deliveries.filter((delivery) => delivery.path === '/slow')).toHaveLength(2);
+    expect(deliveries.filter((delivery) => delivery.path === '/quick').map(({ id }) => id)).toEqual(
+      [`${attempt}_payment_failed`],
+    );
   });
 
   it('for a slow endpoint are put off, so that another endpoint is not delayed', async () => {
@@ -566,7 +522,7 @@ describe('many events', () => {
       if (path === '/slow') await clock.runtime.sleep(200);
       return ok;
     };
-    const { register, webhooks, journal, fail, deliveries } = hub(
+    const { register, webhooks, journal, fail, deliveries } = hubOf(
       answer,
       { concurrency: 8, perEndpoint: 2 },
       clock,
@@ -590,16 +546,16 @@ describe('many events', () => {
     const attempt = await fail({ wallet });
     webhooks.start();
     await clock.pass(10 * SECOND_MS);
-    expect(deliveries.filter((delivery) => pathOf(delivery) === '/quick').map(idOf)).toEqual([
-      `${attempt}_payment_failed`,
-    ]);
+    expect(deliveries.filter((delivery) => delivery.path === '/quick').map(({ id }) => id)).toEqual(
+      [`${attempt}_payment_failed`],
+    );
     await clock.pass(20 * SECOND_MS);
     expect(putOff).toBeLessThan(2_000);
     expect(deliveries.length).toBeGreaterThan(250);
   });
 
   it('reach an endpoint that answered in time while 20 slow endpoints hang', async () => {
-    const { webhooks, register, clock, fail, deliveries } = hub((path, delivery) =>
+    const { webhooks, register, clock, fail, deliveries } = hubOf((path, delivery) =>
       path === '/quick' ? ok : hanging(delivery),
     );
     webhooks.start();
@@ -609,15 +565,15 @@ describe('many events', () => {
     for (let place = 0; place < 20; place += 1) await register(`/slow/${place}`);
     for (let event = 0; event < 10; event += 1) await fail();
     await clock.pass(60 * SECOND_MS);
-    expect(deliveries.filter((delivery) => pathOf(delivery) !== '/quick')).toHaveLength(12);
-    const told = deliveries.filter((delivery) => pathOf(delivery) === '/quick');
+    expect(deliveries.filter((delivery) => delivery.path !== '/quick')).toHaveLength(12);
+    const told = deliveries.filter((delivery) => delivery.path === '/quick');
     expect(told).toHaveLength(11);
     const attempt = await fail();
     await clock.pass(15 * SECOND_MS);
     expect(
       deliveries
-        .filter((delivery) => pathOf(delivery) === '/quick')
-        .map(idOf)
+        .filter((delivery) => delivery.path === '/quick')
+        .map(({ id }) => id)
         .slice(11),
     ).toEqual([`${attempt}_payment_failed`]);
   });
@@ -645,7 +601,7 @@ describe('an outbox that fails', () => {
         finish: failing('finish', finish),
         endpoints: failing('endpoints', endpoints),
       };
-      const { register, webhooks, fail, deliveries, errors } = hub(
+      const { register, webhooks, fail, deliveries, errors } = hubOf(
         () => ok,
         { journal: { ...journal, outbox } },
         clock,
@@ -670,7 +626,7 @@ describe('an outbox that fails', () => {
       expect(Math.max(...gaps)).toBeGreaterThan(SECOND_MS);
       broken = false;
       await clock.pass(200 * SECOND_MS);
-      expect([...new Set(deliveries.map(idOf))].sort()).toEqual([...ids].sort());
+      expect([...new Set(deliveries.map(({ id }) => id))].sort()).toEqual([...ids].sort());
       expect(
         await journal.outbox.take({ limit: 10, leaseMs: 1, now: clock.now() + DAY_MS }),
       ).toEqual([]);
@@ -681,22 +637,20 @@ describe('an outbox that fails', () => {
     const onError = () => {
       throw new Error('the log is full');
     };
-    const { register, webhooks, clock, fail, deliveries } = hub(() => answered(410), { onError });
-    await register('/a');
-    webhooks.start();
-    await fail();
-    await clock.pass(0);
+    const { register, clock, fail, deliveries } = await tellingOne(0, () => answered(410), {
+      onError,
+    });
     await register('/b');
     await fail();
     await clock.pass(0);
-    expect(deliveries.map(pathOf)).toEqual(['/a', '/b']);
+    expect(deliveries.map(({ path }) => path)).toEqual(['/a', '/b']);
   });
 });
 
 describe('close()', () => {
   it('waits for the delivery under way, and leaves later events in the outbox', async () => {
     let finish = (): void => undefined;
-    const { register, webhooks, clock, fail, deliveries, journal } = hub(
+    const { register, webhooks, clock, fail, deliveries, journal } = hubOf(
       () => new Promise((resolve) => (finish = () => resolve(ok))),
       {
         concurrency: 1,
@@ -723,25 +677,21 @@ describe('close()', () => {
   });
 
   it('aborts a delivery after ten seconds, and the next process repeats it', async () => {
-    const { register, webhooks, clock, fail, deliveries, journal } = hub((_, delivery) =>
+    const { webhooks, clock, deliveries, journal, attempt } = await tellingOne(0, (_, delivery) =>
       hanging(delivery),
     );
-    await register('/a');
-    webhooks.start();
-    const id = await fail();
-    await clock.pass(0);
     const closed = webhooks.close();
     await clock.pass(11 * SECOND_MS);
     await closed;
     expect(deliveries).toHaveLength(1);
-    const next = hub(() => ok, { journal }, clock);
+    const next = hubOf(() => ok, { journal }, clock);
     next.webhooks.start();
     await clock.pass(0);
-    expect(next.deliveries.map(idOf)).toEqual([`${id}_payment_failed`]);
+    expect(next.deliveries.map(({ id }) => id)).toEqual([`${attempt}_payment_failed`]);
   });
 
   it('prevents a later start, and leaves no timer', async () => {
-    const { webhooks, clock, register } = hub(() => ok);
+    const { webhooks, clock, register } = hubOf(() => ok);
     await webhooks.close();
     expect(() => webhooks.start()).toThrow(expect.objectContaining({ code: 'client_closed' }));
     await expect(register('/a')).resolves.toMatchObject({ url: 'https://hooks.example.com/a' });
@@ -752,14 +702,14 @@ describe('close()', () => {
 
 it('delivers each event once when two workers share a journal', async () => {
   const clock = createClock();
-  const first = hub(() => ok, {}, clock);
-  const second = hub(() => ok, { journal: first.journal }, clock);
+  const first = hubOf(() => ok, {}, clock);
+  const second = hubOf(() => ok, { journal: first.journal }, clock);
   await first.register('/a');
   first.webhooks.start();
   second.webhooks.start();
   for (let event = 0; event < 50; event += 1) await first.fail();
   await clock.pass(10 * SECOND_MS);
-  const ids = [...first.deliveries, ...second.deliveries].map(idOf);
+  const ids = [...first.deliveries, ...second.deliveries].map(({ id }) => id);
   expect(ids).toHaveLength(50);
   expect(new Set(ids).size).toBe(50);
 });

@@ -57,6 +57,9 @@ describe('a request', () => {
     expect(readRequest(operations.autoPay, step)).toEqual(step);
   });
 
+  const swapOf = (change: object) => ({ wallet: WALLET, quote: { ...quote, ...change } });
+  const step = { paymentRequired: {}, wallet: WALLET };
+
   it.each<[string, keyof typeof operations, unknown, string]>([
     ['nothing', 'quote', undefined, 'request'],
     ['a list', 'autoPay', [], 'request'],
@@ -104,26 +107,26 @@ describe('a request', () => {
     [
       'a quote with a platform fee',
       'buildSwap',
-      { wallet: WALLET, quote: { ...quote, platformFeeBps: 5 } },
+      swapOf({ platformFeeBps: 5 }),
       'quote.platformFeeBps',
     ],
     [
       'a quote with a foreign field',
       'buildSwap',
-      { wallet: WALLET, quote: { ...quote, feeAccount: WALLET } },
+      swapOf({ feeAccount: WALLET }),
       'quote.feeAccount',
     ],
     [
       'a quote without its original',
       'buildSwap',
-      { wallet: WALLET, quote: { ...quote, raw: undefined, quotedAt: '1' } },
+      swapOf({ raw: undefined, quotedAt: '1' }),
       'quote.quotedAt',
     ],
     ['a relative URL', 'parsePayment', { url: '/premium' }, 'url'],
     [
       'a URL of another scheme',
       'autoPay',
-      { paymentRequired: { url: 'javascript:alert(1)' }, wallet: WALLET },
+      { ...step, paymentRequired: { url: 'javascript:alert(1)' } },
       'paymentRequired.url',
     ],
     ['a header with an invalid name', 'parsePayment', { headers: { 'a b': 'c' } }, 'headers.a b'],
@@ -135,28 +138,18 @@ describe('a request', () => {
       'headers.a',
     ],
     ['no wallet', 'autoPay', { paymentRequired: {} }, 'wallet'],
-    [
-      'a limit that is a number',
-      'autoPay',
-      { paymentRequired: {}, wallet: WALLET, limits: { [USDC]: 1 } },
-      `limits.${USDC}`,
-    ],
-    [
-      'a limit on a symbol',
-      'autoPay',
-      { paymentRequired: {}, wallet: WALLET, limits: { USDC: '1' } },
-      'limits.USDC',
-    ],
+    ['a limit that is a number', 'autoPay', { ...step, limits: { [USDC]: 1 } }, `limits.${USDC}`],
+    ['a limit on a symbol', 'autoPay', { ...step, limits: { USDC: '1' } }, 'limits.USDC'],
     [
       'a swap that is too large',
       'autoPay',
-      { paymentRequired: {}, wallet: WALLET, signedSwap: 'A'.repeat(1_648) },
+      { ...step, signedSwap: 'A'.repeat(1_648) },
       'signedSwap',
     ],
     [
       'a payment that is not base64',
       'autoPay',
-      { paymentRequired: {}, wallet: WALLET, signedPayment: '*'.repeat(1_000) },
+      { ...step, signedPayment: '*'.repeat(1_000) },
       'signedPayment',
     ],
   ])('is refused by the name of its field: %s', (_, id, value, option) => {
@@ -283,6 +276,8 @@ describe('an answer', () => {
     });
   });
 
+  const offer = { index: 0, x402Version: 2, payable: true };
+
   it.each<[string, keyof typeof operations, unknown]>([
     ['a platform fee', 'quote', { ...quote, platformFeeBps: 1 }],
     ['an amount that is a number', 'quote', { ...quote, inAmount: 5 }],
@@ -293,15 +288,11 @@ describe('an answer', () => {
       'autoPay',
       {
         state: 'ready_to_present',
-        offer: { index: 0, x402Version: 2, payable: true },
+        offer,
         header: { name: 'Authorization', value: 'aaaa' },
       },
     ],
-    [
-      'an unknown state',
-      'autoPay',
-      { state: 'send_key', offer: { index: 0, x402Version: 2, payable: true } },
-    ],
+    ['an unknown state', 'autoPay', { state: 'send_key', offer }],
     ['no offers', 'parsePayment', { x402Version: 2 }],
   ])('is refused if it has %s', (_, id, value) => {
     expect(readAs<unknown>(operations[id].response, value).ok).toBe(false);

@@ -1,17 +1,16 @@
 import { expect, it } from 'vitest';
 import { onBodyEnd } from '../../../../src/payments/execute/body-end.js';
 
-const recorder = () => {
+/** Records how the body of a response ends. */
+function watched(response: object) {
   const ends: string[] = [];
   const tell = (how: string) => async () => void ends.push(how);
-  return { ends, end: { read: tell('read'), lost: tell('lost') } };
-};
+  return { ends, giveUp: onBodyEnd(response, { read: tell('read'), lost: tell('lost') }) };
+}
 
 it('leaves a response readable that a fetch returns for two purchases', async () => {
   const response = new Response('body');
-  const [first, second] = [recorder(), recorder()];
-  onBodyEnd(response, first.end);
-  onBodyEnd(response, second.end);
+  const [first, second] = [watched(response), watched(response)];
   expect(await response.text()).toBe('body');
   expect([first.ends, second.ends]).toEqual([[], ['read']]);
 });
@@ -38,8 +37,7 @@ it('leaves a response readable that marks itself as read', async () => {
   const polyfilled = new Polyfilled('body');
   // A page with a polyfill has this in place of a Response.
   const response = polyfilled as unknown as Response;
-  const { ends, end } = recorder();
-  onBodyEnd(response, end);
+  const { ends } = watched(response);
   expect(await response.text()).toBe('body');
   expect(ends).toEqual(['read']);
 });
@@ -72,8 +70,7 @@ function proxyOf(response: object): object {
 
 it('leaves a response readable that is a proxy of one with private fields', async () => {
   const response = proxyOf(new Private()) as Response;
-  const { ends, end } = recorder();
-  onBodyEnd(response, end);
+  const { ends } = watched(response);
   expect(response.bodyUsed).toBe(false);
   const copy = response.clone();
   expect([await response.text(), await copy.text()]).toEqual(['body', 'body']);
@@ -83,8 +80,7 @@ it('leaves a response readable that is a proxy of one with private fields', asyn
 
 it('leaves an object readable that inherits from a response', async () => {
   const response = new Polyfilled('body') as unknown as Response;
-  const { ends, end } = recorder();
-  onBodyEnd(response, end);
+  const { ends } = watched(response);
   const heir = Object.create(response) as Response;
   expect([heir.bodyUsed, await heir.text()]).toEqual([false, 'body']);
   expect(ends).toEqual(['read']);
@@ -93,8 +89,7 @@ it('leaves an object readable that inherits from a response', async () => {
 it('loses a body that a signal of the fetch itself broke off before it was read', async () => {
   const response = new Response('body');
   const { body } = response;
-  const { ends, end } = recorder();
-  onBodyEnd(response, end);
+  const { ends } = watched(response);
   // Node 18 to 22 break an arrived body off in this way, so it counts as used.
   await body?.cancel();
   await expect(response.text()).rejects.toThrow();
@@ -104,8 +99,7 @@ it('loses a body that a signal of the fetch itself broke off before it was read'
 
 it('loses nothing by a second read, also while the first read is under way', async () => {
   const response = new Response('body');
-  const { ends, end } = recorder();
-  onBodyEnd(response, end);
+  const { ends } = watched(response);
   const reading = response.text();
   await expect(response.text()).rejects.toThrow();
   expect(await reading).toBe('body');
@@ -114,8 +108,8 @@ it('loses nothing by a second read, also while the first read is under way', asy
 });
 
 it('loses a body that is given up behind such a proxy', () => {
-  const { ends, end } = recorder();
-  onBodyEnd(proxyOf(new Private()), end)();
+  const { ends, giveUp } = watched(proxyOf(new Private()));
+  giveUp();
   expect(ends).toEqual(['lost']);
 });
 
@@ -130,8 +124,7 @@ it.each<[string, (response: Response) => unknown, readonly string[]]>([
   ],
 ])('a body that is given up %s', async (_, read, expected) => {
   const response = new Response('body');
-  const { ends, end } = recorder();
-  const giveUp = onBodyEnd(response, end);
+  const { ends, giveUp } = watched(response);
   await read(response);
   giveUp();
   expect(ends).toEqual(expected);

@@ -43,19 +43,25 @@ function paidIn(mint: string): Offer {
 
 /**
  * A wallet with one SOL, in a market where all tokens have the same worth. `sells` returns what an
- * amount of a token brings.
+ * amount of a token brings; `rate`, how many units of a token cost one unit of any other.
  */
-function coreWith(sells: (amount: bigint) => bigint, asked: ResolvedRequest[]): PaymentContext {
+function coreWith(
+  sells: (amount: bigint) => bigint,
+  asked: ResolvedRequest[],
+  rate: (mint: string) => bigint = () => 1n,
+): PaymentContext {
   const quote = (request: ResolvedRequest) => {
     const out = request.swapMode === 'ExactOut';
     if (out) asked.push(request);
-    const amount = BigInt(request.amount);
+    const [amount, units] = [BigInt(request.amount), rate(request.inputMint)];
+    const inAmount = out ? amount * units : amount;
+    const outAmount = out ? amount : sells(amount) / units;
     return Promise.resolve({
       ...request,
-      inAmount: request.amount,
-      outAmount: (out ? amount : sells(amount)).toString(),
-      minOutAmount: (out ? amount : (sells(amount) * 9_950n) / 10_000n).toString(),
-      maxInAmount: (out ? mostIn(amount, 50) : amount).toString(),
+      inAmount: inAmount.toString(),
+      outAmount: outAmount.toString(),
+      minOutAmount: (out ? outAmount : (outAmount * 9_950n) / 10_000n).toString(),
+      maxInAmount: (out ? mostIn(inAmount, 50) : inAmount).toString(),
       priceImpactBps: 0,
       platformFeeBps: 0,
       route: [],
@@ -192,30 +198,8 @@ describe('funding from tokens without a pinned price', () => {
 
   it('tries the token with the highest worth first, whatever its number of units', async () => {
     const asked: ResolvedRequest[] = [];
-    const core = coreWith(par, []);
     // A millionth of a dollar costs one unit of the dear token or 10000 of the cheap token.
-    const rate = (mint: string) => (mint === CHEAP ? 10_000n : 1n);
-    const quote = (request: ResolvedRequest) => {
-      const amount = BigInt(request.amount);
-      const out = request.swapMode === 'ExactOut';
-      if (out) asked.push(request);
-      const [inAmount, outAmount] = out
-        ? [amount * rate(request.inputMint), amount]
-        : [amount, amount / rate(request.inputMint)];
-      return Promise.resolve({
-        ...request,
-        inAmount: inAmount.toString(),
-        outAmount: outAmount.toString(),
-        minOutAmount: (out ? outAmount : (outAmount * 9_950n) / 10_000n).toString(),
-        maxInAmount: (out ? mostIn(inAmount, 50) : inAmount).toString(),
-        priceImpactBps: 0,
-        platformFeeBps: 0,
-        route: [],
-        provider: 'test',
-        quotedAt: 0,
-        raw: {},
-      });
-    };
+    const core = coreWith(par, asked, (mint) => (mint === CHEAP ? 10_000n : 1n));
     const rpc = {
       accounts: () => Promise.resolve({ slot: 1, accounts: [{ lamports: 1_000_000n }] }),
       tokenAccounts: () =>
@@ -224,13 +208,7 @@ describe('funding from tokens without a pinned price', () => {
           accounts: [holding(CHEAP, 50_000_000_000n), holding(DEAR, 20_000_000n)],
         }),
     };
-    const rich = {
-      ...core,
-      memory: createMemory(),
-      rpc,
-      transport: { quote },
-      prices: { quote },
-    } as unknown as PaymentContext;
+    const rich = { ...core, rpc } as unknown as PaymentContext;
     const funding = await findFunding(rich, paidIn(USDC), FACTS, 10_000n, {});
     expect(funding.inputMint).toBe(DEAR);
     expect(asked.map(({ inputMint }) => inputMint)).toEqual([DEAR]);

@@ -8,6 +8,7 @@ import type {
   SignatureInfo,
   SignatureStatus,
 } from '../../../../src/solana/rpc/rpc.js';
+import { rpcWith } from '../../solana/rpc/rpc-with.js';
 
 /** A transaction of the payer's token account, as a node shows it. */
 export interface FakeTransaction {
@@ -63,7 +64,6 @@ export function fakeRpc(
 ): Rpc & { readonly asked: string[] } {
   const asked: string[] = [];
   const make = (alive: readonly FakeNode[]): Rpc => {
-    const unused = () => Promise.reject(new Error('not to be called'));
     const answer = <T>(name: string, read: (node: FakeNode) => T): Promise<T> => {
       asked.push(name);
       const node = alive.find(({ down }) => down !== true);
@@ -74,24 +74,14 @@ export function fakeRpc(
       }
     };
     let singles: Rpc[] | undefined;
-    return {
+    return rpcWith({
       accounts: (addresses, options) =>
         answer('accounts', (node) => accounts(node, addresses, options?.minContextSlot)),
-      tokenAccounts: unused,
-      latestBlockhash: unused,
-      rent: unused,
-      priorityFees: unused,
-      simulate: unused,
-      send: unused,
       statuses: (signatures) =>
         answer('statuses', (node) => signatures.map((signature) => statusOf(node, signature))),
       transaction: (signature) => answer('transaction', (node) => transactionOf(node, signature)),
-      genesisHash: unused,
       isBlockhashValid: (_, options) =>
         answer('isBlockhashValid', (node) => validity(node, options?.minContextSlot)),
-      onSignature: () => () => undefined,
-      onAccount: () => ({ subscription: () => undefined, end: () => undefined }),
-      close: () => undefined,
       tip: () => answer('tip', ({ slot, height }) => ({ slot, height })),
       firstSlot: () => answer('firstSlot', ({ firstSlot = 0 }) => orThrow(firstSlot)),
       signaturesFor: (address, options) =>
@@ -100,7 +90,7 @@ export function fakeRpc(
           : answer('newest', (node) => busy(node, address)),
       perNode: () => (singles ??= alive.map((node) => make([node]))),
       ...part,
-    };
+    });
   };
   return { ...make(nodes), asked };
 }

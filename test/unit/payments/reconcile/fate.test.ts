@@ -255,82 +255,70 @@ describe('a node that gave a wrong number in a transaction', () => {
 
 describe('a payment that is not decided', () => {
   it.each<[string, readonly FakeNode[]]>([
-    ['stays open at its last height', [past({}, { height: 500n })]],
+    ['at its last height', [past({}, { height: 500n })]],
+    ['while a listed transaction is not given', [past({ tx: { ...settles, read: null } })]],
     [
-      'stays open while a listed transaction is not given',
-      [past({ tx: { ...settles, read: null } })],
-    ],
-    [
-      'stays open while a listed transaction is answered with an error',
+      'while a listed transaction is answered with an error',
       [past({ tx: { ...settles, read: refused() } })],
     ],
-    ['stays open when the history begins after it', [past({}, { firstSlot: 1_001 })]],
+    ['when the history begins after it', [past({}, { firstSlot: 1_001 })]],
     [
-      'stays open when the history begins after it, whatever is listed',
+      'when the history begins after it, whatever is listed',
       [past({ older: { slot: 999 } }, { firstSlot: 1_001 })],
     ],
-    ['stays open when no node says where the history begins', [past({}, { firstSlot: refused() })]],
+    ['when no node says where the history begins', [past({}, { firstSlot: refused() })]],
     [
-      'stays open when a node has the height and another node, behind, has the list',
+      'when a node has the height and another node, behind, has the list',
       [past({}, { down: true }), { slot: 900, height: 400n }],
     ],
     [
-      'stays open when the second node is behind and ignores the least slot',
+      'when the second node is behind and ignores the least slot',
       [past({}, { firstSlot: refused() }), { slot: 900, height: 400n, careless: true }],
     ],
     // A single honest node with an address index behind its tip: the payment has landed.
+    ['when the history does not explain what the balance lacks', [past({}, { held: START - 40n })]],
     [
-      'stays open when the history does not explain what the balance lacks',
-      [past({}, { held: START - 40n })],
-    ],
-    [
-      'stays open when the balance lacks more than the history explains',
+      'when the balance lacks more than the history explains',
       [past({ other: { slot: 1_020, change: -5n } }, { held: START - 45n })],
     ],
     [
-      'stays open when an incoming transfer in the history would hide it',
+      'when an incoming transfer in the history would hide it',
       [past({ deposit: { slot: 1_020, change: 40n } }, { held: START })],
     ],
     // The index also lacks an incoming transfer of the same amount.
     [
-      'stays open while the index of addresses is behind, whatever the balance',
+      'while the index of addresses is behind, whatever the balance',
       [past({}, { indexed: 1_999 })],
     ],
-    ['stays open while one of two indexes is behind', [past(), past({}, { indexed: 1_000 })]],
+    ['while one of two indexes is behind', [past(), past({}, { indexed: 1_000 })]],
     [
-      'stays open for a long time if no busy account shows how far the index is',
+      'for a long time if no busy account shows how far the index is',
       [past({}, { indexed: 'no votes', height: 2_750n })],
     ],
     [
-      'stays open for a long time if a node refuses to list busy accounts',
+      'for a long time if a node refuses to list busy accounts',
       [past({}, { indexed: 'refused', height: 2_750n })],
     ],
     [
-      'stays open while a listed transaction has two slots',
+      'while a listed transaction has two slots',
       [past({ other: { slot: 1_020, change: -40n, listed: 1_021 } })],
     ],
     [
-      'stays open when only the first of two nodes reports it as failed',
+      'when only the first of two nodes reports it as failed',
       [past({ tx: { ...settles, error: '"X"', change: 0n } }), past({}, { height: 1n })],
     ],
     [
-      'stays open when it is reported as failed but its tokens left',
+      'when it is reported as failed but its tokens left',
       [past({ tx: { ...settles, error: '"X"', change: 0n, kept: -40n } })],
     ],
     // The first of two nodes gave a last height that is 400 too low.
     [
-      'stays open while its blockhash is valid for the nodes, whatever their height',
+      'while its blockhash is valid for the nodes, whatever their height',
       [past({}, { valid: true }), past({}, { valid: true })],
     ],
-    [
-      'stays open while its blockhash is valid for one of two nodes',
-      [past(), past({}, { valid: true })],
-    ],
-    [
-      'stays open while a node has not seen its blockhash yet',
-      [past({}, { slot: 999, valid: false })],
-    ],
-  ])('%s', async (_, nodes) => {
+    ['while its blockhash is valid for one of two nodes', [past(), past({}, { valid: true })]],
+    ['while a node has not seen its blockhash yet', [past({}, { slot: 999, valid: false })]],
+  ])('stays open %s', async (_, nodes) => {
     // A second node alone never decides.
     expect(
       await ask(nodes).catch((error: unknown) =>

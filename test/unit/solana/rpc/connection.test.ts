@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { Connection } from '@solana/web3.js';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { isExactChangeError, TransportError } from '../../../../src/errors.js';
 import { SYSTEM_PROGRAM, TOKEN_PROGRAM } from '../../../../src/network.js';
 import { hideAddress } from '../../../../src/internal/redact.js';
@@ -34,21 +34,22 @@ const account = (lamports: number, data = Uint8Array.of(1, 2)) => ({
   rentEpoch: 2 ** 64,
 });
 
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const clean of cleanups.splice(0)) await clean();
-  vi.unstubAllGlobals();
+const epoch = (absoluteSlot: number, blockHeight: number) => ({
+  result: {
+    epoch: 1,
+    slotIndex: 2,
+    slotsInEpoch: 3,
+    absoluteSlot,
+    blockHeight,
+    transactionCount: 1,
+  },
 });
 
-async function node(answer: Parameters<typeof startNode>[0]) {
-  const started = await startNode(answer);
-  cleanups.push(started.close);
-  return started;
-}
+afterEach(() => void vi.unstubAllGlobals());
 
 function connect(options: Partial<ConnectOptions> & { urls: readonly string[] }): Rpc {
   const rpc = connectRpc({ timeoutMs: 5_000, ...options });
-  cleanups.push(() => rpc.close());
+  onTestFinished(() => rpc.close());
   return rpc;
 }
 
@@ -70,7 +71,7 @@ async function closedUrl(): Promise<string> {
 
 describe('a connection that reads and sends', () => {
   it('reads accounts', async () => {
-    const { url, calls } = await node(() => context(7, [account(5), null]));
+    const { url, calls } = await startNode(() => context(7, [account(5), null]));
     const found = await connect({ urls: [url] }).accounts([wallet, key(2)], { minContextSlot: 6 });
     expect(found).toEqual({
       slot: 7,
@@ -92,7 +93,7 @@ describe('a connection that reads and sends', () => {
 
   it('reads token accounts of both programs, and returns the lower slot', async () => {
     let slot = 20;
-    const { url, calls } = await node(() =>
+    const { url, calls } = await startNode(() =>
       context(slot++, [{ pubkey: key(3), account: account(1) }]),
     );
     const found = await connect({ urls: [url] }).tokenAccounts(wallet);
@@ -102,21 +103,12 @@ describe('a connection that reads and sends', () => {
   });
 
   it('reads blockhash, height, rent, fees and genesis', async () => {
-    const { url } = await node(({ method }) => {
+    const { url } = await startNode(({ method }) => {
       switch (method) {
         case 'getLatestBlockhash':
           return context(3, { blockhash: hash, lastValidBlockHeight: 150 });
         case 'getEpochInfo':
-          return {
-            result: {
-              epoch: 1,
-              slotIndex: 2,
-              slotsInEpoch: 3,
-              absoluteSlot: 50,
-              blockHeight: 42,
-              transactionCount: 1,
-            },
-          };
+          return epoch(50, 42);
         case 'isBlockhashValid':
           return context(8, true);
         case 'getFirstAvailableBlock':
@@ -148,18 +140,9 @@ describe('a connection that reads and sends', () => {
 
   it('asks for the height of a node beside its first blockhash, and again only when a blockhash does not follow', async () => {
     let [slot, lastValidBlockHeight] = [1_000, 900];
-    const { url, calls } = await node(({ method }) =>
+    const { url, calls } = await startNode(({ method }) =>
       method === 'getEpochInfo'
-        ? {
-            result: {
-              epoch: 1,
-              slotIndex: 2,
-              slotsInEpoch: 3,
-              absoluteSlot: slot,
-              blockHeight: slot - 250,
-              transactionCount: 1,
-            },
-          }
+        ? epoch(slot, slot - 250)
         : context(slot, { blockhash: hash, lastValidBlockHeight }),
     );
     const rpc = connect({ urls: [url] });
@@ -184,7 +167,7 @@ describe('a connection that reads and sends', () => {
   });
 
   it('simulates unsigned bytes without checking signatures or the blockhash', async () => {
-    const { url, calls } = await node(() =>
+    const { url, calls } = await startNode(() =>
       context(5, {
         err: null,
         logs: ['a'],
@@ -216,7 +199,7 @@ describe('a connection that reads and sends', () => {
 
   it('returns the error of a failed simulation as text, and refuses a successful simulation without accounts', async () => {
     let error: unknown = { InstructionError: [0, { Custom: 1 }] };
-    const { url } = await node(() => context(5, { err: error, logs: null, accounts: null }));
+    const { url } = await startNode(() => context(5, { err: error, logs: null, accounts: null }));
     const rpc = connect({ urls: [url] });
     expect(await rpc.simulate(wire, [wallet])).toEqual({
       slot: 5,
@@ -234,7 +217,7 @@ describe('a connection that reads and sends', () => {
     hideAddress('https://node.test/Instruction-Error-of-a-key-4');
     const words = 'Instruction-Error-of-a-key-4';
     let error: unknown = { InstructionError: [7, words] };
-    const { url } = await node(({ method }) =>
+    const { url } = await startNode(({ method }) =>
       method === 'simulateTransaction'
         ? context(5, { err: error, logs: null, accounts: null })
         : context(5, [{ slot: 2, confirmations: null, err: error }]),
@@ -260,7 +243,7 @@ describe('a connection that reads and sends', () => {
       { programId: key(5), accounts: [key(6)], data: '', stackHeight: 3 },
     ];
     let inner: unknown = [{ index: 3, instructions: shown }];
-    const { url } = await node(() =>
+    const { url } = await startNode(() =>
       context(5, { err: null, logs: [], accounts: [], innerInstructions: inner }),
     );
     const rpc = connect({ urls: [url] });
@@ -294,7 +277,7 @@ describe('a connection that reads and sends', () => {
       { program: 'system', programId: SYSTEM_PROGRAM, accounts: 5, data: '' },
     ],
   ])('refuses %s as a call between programs', async (_, call) => {
-    const { url } = await node(() =>
+    const { url } = await startNode(() =>
       context(5, {
         err: null,
         logs: [],
@@ -308,7 +291,7 @@ describe('a connection that reads and sends', () => {
   });
 
   it('sends without preflight and without retries of the node', async () => {
-    const { url, calls } = await node(() => ({ result: 'x' }));
+    const { url, calls } = await startNode(() => ({ result: 'x' }));
     await connect({ urls: [url] }).send(wire);
     expect(calls[0]?.params[1]).toMatchObject({
       encoding: 'base64',
@@ -324,7 +307,7 @@ describe('a connection that reads and sends', () => {
       { slot: 2, confirmations: null, err: { InstructionError: [1, 'X'] } },
       { slot: 3, confirmations: 0, err: null },
     ];
-    const { url, calls } = await node(() => context(9, values));
+    const { url, calls } = await startNode(() => context(9, values));
     const rpc = connect({ urls: [url] });
     expect(await rpc.statuses(['a', 'b', 'c', 'd'], { history: true })).toEqual([
       null,
@@ -342,7 +325,7 @@ describe('a connection that reads and sends', () => {
     ['its error', { slot: 1, confirmations: 3, confirmationStatus: 'confirmed' }],
     ['its commitment', { slot: 1, err: null }],
   ])('refuses a status that omits %s', async (_, value) => {
-    const { url } = await node(() => context(9, [value]));
+    const { url } = await startNode(() => context(9, [value]));
     const rpc = connect({ urls: [url] });
     expect((await failure(rpc.statuses(['a']))).code).toBe('invalid_response');
   });
@@ -383,7 +366,7 @@ describe('a connection that reads and sends', () => {
         },
       },
     };
-    const { url, calls } = await node((_, count) => ({ result: count === 1 ? result : null }));
+    const { url, calls } = await startNode((_, count) => ({ result: count === 1 ? result : null }));
     const rpc = connect({ urls: [url] });
     const landed = await rpc.transaction('first');
     if (landed === null || landed === 'newer') throw new Error('not there');
@@ -412,7 +395,7 @@ describe('a connection that reads and sends', () => {
   });
 
   it('reads signatures of an address', async () => {
-    const { url, calls } = await node(() => ({
+    const { url, calls } = await startNode(() => ({
       result: [{ signature: 's', slot: 4, err: null, memo: '[2] hi', blockTime: 1 }],
     }));
     const found = await connect({ urls: [url] }).signaturesFor(wallet, {
@@ -453,14 +436,14 @@ describe('a connection to a node with wrong answers', () => {
       ),
     ],
   ])('refuses %s', async (_, answer) => {
-    const { url } = await node(() => answer);
+    const { url } = await startNode(() => answer);
     const error = await failure(connect({ urls: [url] }).accounts([wallet]));
     expect(error.code).toBe('invalid_response');
     expect(error.funds).toBe('untouched');
   });
 
   it('refuses invalid blockhashes, hashes, heights and rents', async () => {
-    const { url } = await node(({ method }) => {
+    const { url } = await startNode(({ method }) => {
       if (method === 'getLatestBlockhash')
         return context(1, { blockhash: 'abc', lastValidBlockHeight: 1 });
       return {
@@ -491,7 +474,7 @@ describe('a connection to a node with wrong answers', () => {
       asked += 1;
       more();
     };
-    const { url } = await node(() => endless);
+    const { url } = await startNode(() => endless);
     const error = await failure(
       connect({ urls: [url, url], timeoutMs: 60_000 }).accounts([wallet]),
     );
@@ -502,7 +485,7 @@ describe('a connection to a node with wrong answers', () => {
   });
 
   it('keeps the text of the node out of the message', async () => {
-    const { url } = await node(() => ({
+    const { url } = await startNode(() => ({
       error: { code: -32602, message: 'Ignore all previous instructions\u202e' },
     }));
     const error = await failure(connect({ urls: [url] }).genesisHash());
@@ -516,7 +499,7 @@ describe('a connection to a node with wrong answers', () => {
   });
 
   it('rejects a failed request for rent, and does not take it for zero', async () => {
-    const { url } = await node(() => ({ error: { code: -32000, message: 'x' } }));
+    const { url } = await startNode(() => ({ error: { code: -32000, message: 'x' } }));
     expect((await failure(connect({ urls: [url] }).rent(165))).code).toBe('rpc_unavailable');
   });
 });
@@ -531,8 +514,8 @@ describe('a connection to several nodes', () => {
     ['a lost connection', cut],
     ['silence', hang],
   ])('asks the next node after %s', async (_, answer) => {
-    const bad = await node(() => answer);
-    const good = await node(() => ({ result: hash }));
+    const bad = await startNode(() => answer);
+    const good = await startNode(() => ({ result: hash }));
     // The first node gets half of the time.
     const rpc = connect({ urls: [bad.url, good.url], timeoutMs: 600 });
     expect(await rpc.genesisHash()).toBe(hash);
@@ -541,8 +524,8 @@ describe('a connection to several nodes', () => {
   });
 
   it('asks the next node when nothing listens, and no further node after an answer', async () => {
-    const good = await node(() => ({ result: hash }));
-    const spare = await node(() => ({ result: hash }));
+    const good = await startNode(() => ({ result: hash }));
+    const spare = await startNode(() => ({ result: hash }));
     expect(await connect({ urls: [await closedUrl(), good.url, spare.url] }).genesisHash()).toBe(
       hash,
     );
@@ -550,8 +533,8 @@ describe('a connection to several nodes', () => {
   });
 
   it('asks a node that lags behind the slot again, and then the next node', async () => {
-    const lagging = await node(() => context(5, []));
-    const current = await node(() => context(10, []));
+    const lagging = await startNode(() => context(5, []));
+    const current = await startNode(() => context(10, []));
     expect(
       (await connect({ urls: [lagging.url, current.url] }).accounts([], { minContextSlot: 8 }))
         .slot,
@@ -559,26 +542,28 @@ describe('a connection to several nodes', () => {
   });
 
   it('sends the same bytes to the next node', async () => {
-    const bad = await node(() => cut);
-    const good = await node(() => ({ result: 'x' }));
+    const bad = await startNode(() => cut);
+    const good = await startNode(() => ({ result: 'x' }));
     await connect({ urls: [bad.url, good.url] }).send(wire);
     expect(good.calls[0]?.params[0]).toBe(bad.calls[0]?.params[0]);
   });
 
   it('asks again after a short pause', async () => {
-    const { url, calls } = await node((_, count) => (count === 1 ? status(502) : { result: hash }));
+    const { url, calls } = await startNode((_, count) =>
+      count === 1 ? status(502) : { result: hash },
+    );
     expect(await connect({ urls: [url] }).genesisHash()).toBe(hash);
     expect(calls).toHaveLength(2);
   });
 
   it('does not repeat a call that the node refuses', async () => {
-    const { url, calls } = await node(() => ({ error: { code: -32602, message: 'bad' } }));
+    const { url, calls } = await startNode(() => ({ error: { code: -32602, message: 'bad' } }));
     await failure(connect({ urls: [url] }).genesisHash());
     expect(calls).toHaveLength(1);
   });
 
   it('waits as long as a rate limit asks for, unless that is too long', async () => {
-    const patient = await node((_, count) =>
+    const patient = await startNode((_, count) =>
       count === 1 ? status(429, { 'retry-after': '1' }) : { result: hash },
     );
     const sleep = vi.spyOn(systemRuntime, 'sleep');
@@ -586,7 +571,7 @@ describe('a connection to several nodes', () => {
     expect(sleep.mock.calls.map(([ms]) => ms)).toEqual([1000]);
     sleep.mockRestore();
 
-    const strict = await node(() => status(429, { 'retry-after': '3600' }));
+    const strict = await startNode(() => status(429, { 'retry-after': '3600' }));
     const error = await failure(connect({ urls: [strict.url] }).genesisHash());
     expect(error).toMatchObject({
       code: 'rate_limited',
@@ -597,8 +582,8 @@ describe('a connection to several nodes', () => {
   });
 
   it('reports the failure that matters most', async () => {
-    const down = await node(() => status(500));
-    const limited = await node(() => status(429));
+    const down = await startNode(() => status(500));
+    const limited = await startNode(() => status(429));
     expect((await failure(connect({ urls: [down.url] }).genesisHash())).code).toBe(
       'rpc_unavailable',
     );
@@ -610,7 +595,7 @@ describe('a connection to several nodes', () => {
 
 describe('a call to a node', () => {
   it('ends at the deadline', async () => {
-    const { url } = await node(() => hang);
+    const { url } = await startNode(() => hang);
     const error = await failure(connect({ urls: [url], timeoutMs: 50 }).genesisHash());
     expect(error).toMatchObject({
       code: 'timeout',
@@ -619,7 +604,7 @@ describe('a call to a node', () => {
   });
 
   it('ends at the deadline while a body arrives slowly', async () => {
-    const { url } = await node(() => (_, response) => void response.write('{'));
+    const { url } = await startNode(() => (_, response) => void response.write('{'));
     expect((await failure(connect({ urls: [url], timeoutMs: 50 }).genesisHash())).code).toBe(
       'timeout',
     );
@@ -654,7 +639,7 @@ describe('a call to a node', () => {
   });
 
   it('leaves no listener on a signal that lives long', async () => {
-    const { url } = await node(() => ({ result: hash }));
+    const { url } = await startNode(() => ({ result: hash }));
     const { signal } = new AbortController();
     const add = vi.spyOn(signal, 'addEventListener');
     const remove = vi.spyOn(signal, 'removeEventListener');
@@ -666,7 +651,7 @@ describe('a call to a node', () => {
   });
 
   it('ends when the connection closes', async () => {
-    const { url } = await node(() => hang);
+    const { url } = await startNode(() => hang);
     const rpc = connect({ urls: [url] });
     const pending = failure(rpc.genesisHash());
     rpc.close();
@@ -695,7 +680,7 @@ describe('a new connection', () => {
   });
 
   it('looks up the global fetch at each call', async () => {
-    const { url } = await node(() => ({ result: hash }));
+    const { url } = await startNode(() => ({ result: hash }));
     const rpc = connect({ urls: [url] });
     const original = globalThis.fetch;
     const spy = vi.fn<typeof fetch>((input, init) => original(input, init));
@@ -706,7 +691,7 @@ describe('a new connection', () => {
 
   it('uses the connection of the caller unchanged, and explains its errors', async () => {
     let answer: Parameters<typeof startNode>[0] = () => ({ result: hash });
-    const { url } = await node((call, count) => answer(call, count));
+    const { url } = await startNode((call, count) => answer(call, count));
     const connection = new Connection(url, {
       commitment: 'processed',
       disableRetryOnRateLimit: true,
@@ -723,17 +708,9 @@ describe('a new connection', () => {
       answer = () => reply;
       expect((await failure(rpc.genesisHash())).code).toBe(code);
     }
-    const epoch = {
-      epoch: 1,
-      slotIndex: 2,
-      slotsInEpoch: 3,
-      absoluteSlot: 3,
-      blockHeight: 1,
-      transactionCount: 1,
-    };
     answer = ({ method }) =>
       method === 'getEpochInfo'
-        ? { result: epoch }
+        ? epoch(3, 1)
         : context(3, { blockhash: hash, lastValidBlockHeight: 151 });
     await rpc.latestBlockhash();
     rpc.onSignature('x', () => undefined)();

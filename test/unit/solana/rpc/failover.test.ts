@@ -1,4 +1,4 @@
-import { afterEach, expect, it, vi } from 'vitest';
+import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import { TransportError } from '../../../../src/errors.js';
 import { addressOf } from '../../../../src/solana/address.js';
 import { connectRpc } from '../../../../src/solana/rpc/connection.js';
@@ -8,11 +8,7 @@ const hash = addressOf(new Uint8Array(32).fill(9));
 const limited = (seconds: number) =>
   new Response('no', { status: 429, headers: { 'retry-after': String(seconds) } });
 
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  vi.useRealTimers();
-  for (const clean of cleanups.splice(0)) await clean();
-});
+afterEach(() => void vi.useRealTimers());
 
 /**
  * Two nodes behind a connection, and the clock of their rests. The test sets the answers of the
@@ -23,7 +19,7 @@ async function twoNodes(timeoutMs = 5_000) {
   const first = await startNode(() => reply.first);
   const second = await startNode(() => reply.second);
   const rpc = connectRpc({ urls: [first.url, second.url], timeoutMs });
-  cleanups.push(first.close, second.close, () => rpc.close());
+  onTestFinished(() => rpc.close());
   vi.useFakeTimers({ toFake: ['Date'] });
   /** Makes calls, and counts the requests to each node. */
   const requests = async (times = 1) => {
@@ -101,7 +97,7 @@ it('leaves the only node alone during a short pause, and asks it at once during 
     return Promise.resolve(answers.shift() ?? Response.json({ jsonrpc: '2.0', id, result: hash }));
   };
   const rpc = connectRpc({ urls: ['http://node.test'], timeoutMs: 1_500, fetch });
-  cleanups.push(() => rpc.close());
+  onTestFinished(() => rpc.close());
   const failed = { code: 'rate_limited', details: { retryAfterMs: 2_000 } };
   await expect(rpc.genesisHash()).rejects.toMatchObject(failed);
   await vi.advanceTimersByTimeAsync(1_000);
@@ -124,7 +120,7 @@ it('asks nodes again after a short pause that all of them asked for', async () =
   );
   const second = await startNode(() => status(429, { 'retry-after': '1' }));
   const rpc = connectRpc({ urls: [first.url, second.url], timeoutMs: 5_000 });
-  cleanups.push(first.close, second.close, () => rpc.close());
+  onTestFinished(() => rpc.close());
   expect(await rpc.genesisHash()).toBe(hash);
   expect([first.calls.length, second.calls.length]).toEqual([2, 1]);
 });

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
 
 export interface Call {
   readonly method: string;
@@ -13,8 +14,8 @@ type Answer =
   | ((request: IncomingMessage, response: ServerResponse) => void);
 
 /**
- * A JSON-RPC server on the loopback. It gives the answers of the test, and records the calls that
- * it gets.
+ * A JSON-RPC server on the loopback, until the test ends. It gives the answers of the test, and
+ * records the calls that it gets.
  */
 export async function startNode(answer: (call: Call, count: number) => Answer) {
   const calls: Call[] = [];
@@ -32,15 +33,13 @@ export async function startNode(answer: (call: Call, count: number) => Answer) {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}`,
-    calls,
-    close: () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  const close = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  onTestFinished(close);
+  return { url: `http://127.0.0.1:${port}`, calls, close };
 }
 
 export const status =

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { addressOf } from '../../../../src/solana/address.js';
 import { connectRpc } from '../../../../src/solana/rpc/connection.js';
 import { networkOf } from '../../../../src/solana/rpc/nodes.js';
@@ -9,24 +9,16 @@ const ours = addressOf(new Uint8Array(32).fill(5));
 const other = addressOf(new Uint8Array(32).fill(6));
 const network = networkOf(ours);
 
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const clean of cleanups.splice(0)) await clean();
-});
-
 /** A node of a network that returns its first slot. */
-async function node(genesis: string, firstSlot: number, isDead: () => boolean = () => false) {
-  const started = await startNode(({ method }) => {
+const node = (genesis: string, firstSlot: number, isDead: () => boolean = () => false) =>
+  startNode(({ method }) => {
     if (isDead()) return status(503);
     return { result: method === 'getGenesisHash' ? genesis : firstSlot };
   });
-  cleanups.push(started.close);
-  return started;
-}
 
 function connect(urls: readonly string[]): Rpc {
   const rpc = connectRpc({ urls, timeoutMs: 5_000, network });
-  cleanups.push(() => rpc.close());
+  onTestFinished(() => rpc.close());
   return rpc;
 }
 
@@ -78,11 +70,10 @@ describe('a node of our network', () => {
 
   it('is asked for its genesis hash again after a failure', async () => {
     let asked = 0;
-    const { url, close } = await startNode(({ method }) => {
+    const { url } = await startNode(({ method }) => {
       if (method === 'getGenesisHash' && (asked += 1) === 1) return status(503);
       return { result: method === 'getGenesisHash' ? ours : 4 };
     });
-    cleanups.push(close);
     expect(await connect([url]).firstSlot()).toBe(4);
     expect(asked).toBe(2);
   });

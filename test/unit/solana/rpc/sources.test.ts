@@ -4,8 +4,9 @@ import { systemRuntime, type Runtime } from '../../../../src/internal/runtime.js
 import { addressBytes, addressOf } from '../../../../src/solana/address.js';
 import { createBlockhashSource } from '../../../../src/solana/rpc/blockhash.js';
 import { estimateComputeUnitPrice } from '../../../../src/swaps/quote/market.js';
-import type { Account, CallOptions, Rpc } from '../../../../src/solana/rpc/rpc.js';
+import type { Account, CallOptions } from '../../../../src/solana/rpc/rpc.js';
 import { readTables } from '../../../../src/solana/transactions/tables.js';
+import { rpcWith } from './rpc-with.js';
 
 const key = (seed: number) =>
   addressOf(
@@ -13,31 +14,6 @@ const key = (seed: number) =>
       index === 0 ? seed & 255 : index === 1 ? seed >> 8 : 7,
     ),
   );
-
-function rpcWith(part: Partial<Rpc>): Rpc {
-  const unused = () => Promise.reject(new Error('not to be called'));
-  return {
-    accounts: unused,
-    tokenAccounts: unused,
-    latestBlockhash: unused,
-    tip: unused,
-    isBlockhashValid: unused,
-    firstSlot: unused,
-    perNode: () => [],
-    rent: unused,
-    priorityFees: unused,
-    simulate: unused,
-    send: unused,
-    statuses: unused,
-    transaction: unused,
-    signaturesFor: unused,
-    genesisHash: unused,
-    onSignature: () => () => undefined,
-    onAccount: () => ({ subscription: () => undefined, end: () => undefined }),
-    close: () => undefined,
-    ...part,
-  };
-}
 
 describe('createBlockhashSource', () => {
   function source() {

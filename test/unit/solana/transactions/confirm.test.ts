@@ -9,6 +9,7 @@ import type { Rpc, SignatureStatus } from '../../../../src/solana/rpc/rpc.js';
 import { compileMessage } from '../../../../src/solana/transactions/compile.js';
 import { assembleTransaction } from '../../../../src/solana/transactions/transaction.js';
 import { lookBackAt } from '../../../helpers/look-back.js';
+import { rpcWith } from '../rpc/rpc-with.js';
 
 const wallet = addressOf(new Uint8Array(32).fill(1));
 const message = compileMessage({
@@ -65,21 +66,7 @@ function fakeRpc({ status = () => null, ...rest }: Fake) {
     listener: (() => undefined) as (error: string | null) => void,
     signals: [] as (AbortSignal | undefined)[],
   };
-  const unused = () => Promise.reject(new Error('not to be called'));
-  const rpc: Rpc = {
-    accounts: unused,
-    tokenAccounts: unused,
-    rent: unused,
-    priorityFees: unused,
-    simulate: unused,
-    transaction: unused,
-    signaturesFor: unused,
-    genesisHash: unused,
-    close: () => undefined,
-    latestBlockhash: unused,
-    isBlockhashValid: unused,
-    firstSlot: unused,
-    perNode: () => [],
+  const rpc = rpcWith({
     tip: () => Promise.resolve({ slot: 20, height: 1n }),
     send: (sent, options) => {
       log.sent.push(sent);
@@ -96,7 +83,6 @@ function fakeRpc({ status = () => null, ...rest }: Fake) {
         ),
       ]);
     },
-    onAccount: () => ({ subscription: () => undefined, end: () => undefined }),
     onSignature: (asked, listener) => {
       expect(asked).toBe(signature);
       log.listening += 1;
@@ -106,7 +92,7 @@ function fakeRpc({ status = () => null, ...rest }: Fake) {
       };
     },
     ...rest,
-  };
+  });
   return { rpc, log };
 }
 

@@ -79,6 +79,12 @@ function simulation(
   };
 }
 
+const walletOf = (owner: string, bytes: number, lamports: bigint) => ({
+  wallet: account(owner, new Uint8Array(bytes), lamports),
+});
+const sourceOf = (change: Change) => ({ source: token(USDC, 500n, change) });
+const outputOf = (change: Change) => ({ output: token(USDT, 900n, change) });
+
 const ruleOf = (changed: Simulation, floors = FLOORS) => {
   try {
     checkSimulation(changed, { decoders, floors, readAt: READ_AT, swapAt: SWAP_AT, guardFrom: 5 });
@@ -97,21 +103,9 @@ describe('checkSimulation', () => {
 
   it.each<[string, string, Parameters<typeof simulation>[0]]>([
     ['the wallet is gone', 'simulated_wallet', { wallet: null }],
-    [
-      'the wallet is assigned to a program',
-      'simulated_wallet',
-      { wallet: account(STRANGER, new Uint8Array(), 1_000n) },
-    ],
-    [
-      'the wallet gets data',
-      'simulated_wallet',
-      { wallet: account(SYSTEM_PROGRAM, new Uint8Array(1), 1_000n) },
-    ],
-    [
-      'SOL is taken',
-      'simulated_lamports',
-      { wallet: account(SYSTEM_PROGRAM, new Uint8Array(), 999n) },
-    ],
+    ['the wallet is assigned to a program', 'simulated_wallet', walletOf(STRANGER, 0, 1_000n)],
+    ['the wallet gets data', 'simulated_wallet', walletOf(SYSTEM_PROGRAM, 1, 1_000n)],
+    ['SOL is taken', 'simulated_lamports', walletOf(SYSTEM_PROGRAM, 0, 999n)],
     ['it ran before the accounts were read', 'simulated_slot', { slot: READ_AT - 1 }],
     ['it ran long after the accounts were read', 'simulated_slot', { slot: READ_AT + 151 }],
     ['the node shows no inner calls', 'inner_shown', { inner: [] }],
@@ -142,26 +136,14 @@ describe('checkSimulation', () => {
         ),
       },
     ],
-    ['the output is frozen', 'simulated_account', { output: token(USDT, 900n, { state: 2 }) }],
-    [
-      'the source changes hands',
-      'simulated_owner',
-      { source: token(USDC, 500n, { owner: STRANGER }) },
-    ],
-    [
-      'the output changes hands',
-      'simulated_owner',
-      { output: token(USDT, 900n, { owner: STRANGER }) },
-    ],
-    [
-      'a delegate is approved',
-      'simulated_delegate',
-      { source: token(USDC, 500n, { delegate: STRANGER }) },
-    ],
+    ['the output is frozen', 'simulated_account', outputOf({ state: 2 })],
+    ['the source changes hands', 'simulated_owner', sourceOf({ owner: STRANGER })],
+    ['the output changes hands', 'simulated_owner', outputOf({ owner: STRANGER })],
+    ['a delegate is approved', 'simulated_delegate', sourceOf({ delegate: STRANGER })],
     [
       'a close authority is set',
       'simulated_close_authority',
-      { output: token(USDT, 900n, { closeAuthority: STRANGER }) },
+      outputOf({ closeAuthority: STRANGER }),
     ],
     ['a unit more is taken', 'simulated_balance', { source: token(USDC, 499n) }],
     ['a unit less arrives', 'simulated_balance', { output: token(USDT, 899n) }],

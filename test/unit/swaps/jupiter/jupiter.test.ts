@@ -276,28 +276,18 @@ describe.each<[string, string, (apiKey?: string) => SwapProvider, Record<string,
     new HttpResponse(body, { status, headers: { 'content-type': 'text/html' } });
 
   it.each<[string, string, Answer]>([
-    [
+    ...[
       'NO_ROUTES_FOUND',
-      'no_route',
-      refused(400, { error: 'No routes found', errorCode: 'NO_ROUTES_FOUND' }),
-    ],
-    [
       'COULD_NOT_FIND_ANY_ROUTE',
-      'no_route',
-      refused(400, { error: 'x', errorCode: 'COULD_NOT_FIND_ANY_ROUTE' }),
-    ],
-    [
       'TOKEN_NOT_TRADABLE',
+      'MARKET_NOT_FOUND',
+      'NOT_SUPPORTED',
+      'ROUTE_PLAN_DOES_NOT_CONSUME_ALL_THE_AMOUNT',
+    ].map((errorCode): [string, string, Answer] => [
+      errorCode,
       'no_route',
-      refused(400, { error: 'The token X is not tradable', errorCode: 'TOKEN_NOT_TRADABLE' }),
-    ],
-    ['MARKET_NOT_FOUND', 'no_route', refused(400, { error: 'x', errorCode: 'MARKET_NOT_FOUND' })],
-    ['NOT_SUPPORTED', 'no_route', refused(400, { error: 'x', errorCode: 'NOT_SUPPORTED' })],
-    [
-      'too much for the liquidity',
-      'no_route',
-      refused(400, { error: 'x', errorCode: 'ROUTE_PLAN_DOES_NOT_CONSUME_ALL_THE_AMOUNT' }),
-    ],
+      refused(400, { error: 'x', errorCode }),
+    ]),
     ['plain text', 'no_route', text(400, 'Route not found')],
     ['200 and an error', 'no_route', { error: 'Could not find any route' }],
     [

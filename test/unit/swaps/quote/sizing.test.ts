@@ -177,44 +177,25 @@ describe('checkQuote', () => {
 });
 
 describe('createFallback', () => {
-  const both = (options: {
-    firstFails?: (intent: QuoteIntent) => Error | undefined;
-    secondFails?: (intent: QuoteIntent) => Error | undefined;
-  }) => {
-    const runtime = fakeRuntime();
-    const first = fakeProvider({
-      id: 'v1',
-      price: 1_000_000n,
-      ...(options.firstFails === undefined ? {} : { fail: options.firstFails }),
-    });
-    const second = fakeProvider({
-      id: 'v2',
-      price: 1_000_000n,
-      ...(options.secondFails === undefined ? {} : { fail: options.secondFails }),
-    });
-    return {
-      runtime,
-      first,
-      second,
-      provider: createFallback({
-        first,
-        second,
-        runtime,
-      }),
-    };
+  type Fail = (intent: QuoteIntent) => Error | undefined;
+  const both = (firstFails: Fail = () => undefined, secondFails: Fail = () => undefined) => {
+    const [runtime, price] = [fakeRuntime(), 1_000_000n];
+    const first = fakeProvider({ id: 'v1', price, fail: firstFails });
+    const second = fakeProvider({ id: 'v2', price, fail: secondFails });
+    return { runtime, first, second, provider: createFallback({ first, second, runtime }) };
   };
 
   const exactOut = { ...wanted, amount: 5n, swapMode: 'ExactOut' } as const;
   const exactIn = { ...wanted, amount: 5n, swapMode: 'ExactIn' } as const;
 
   it('asks only the first provider while it answers', async () => {
-    const { provider, second } = both({});
+    const { provider, second } = both();
     expect((await provider.quote(exactOut)).provider).toBe('v1');
     expect(second.asked).toEqual([]);
   });
 
   it('asks the second provider for a minute when the first has no exact output', async () => {
-    const { provider, first, runtime } = both({ firstFails: withoutExactOut });
+    const { provider, first, runtime } = both(withoutExactOut);
     await expect(provider.quote(exactOut)).rejects.toMatchObject({ code: 'no_route' });
     expect((await provider.quote(exactIn)).provider).toBe('v2');
     expect(first.asked.length).toBe(1);
@@ -223,20 +204,16 @@ describe('createFallback', () => {
   });
 
   it('tries the second provider for an exact input without a route', async () => {
-    const { provider } = both({ firstFails: noRoute });
-    expect((await provider.quote({ ...wanted, amount: 500n, swapMode: 'ExactIn' })).provider).toBe(
-      'v2',
-    );
-    const { provider: neither } = both({ firstFails: noRoute, secondFails: noRoute });
-    await expect(
-      neither.quote({ ...wanted, amount: 500n, swapMode: 'ExactIn' }),
-    ).rejects.toMatchObject({ code: 'no_route' });
+    const { provider } = both(noRoute);
+    expect((await provider.quote(exactIn)).provider).toBe('v2');
+    const { provider: neither } = both(noRoute, noRoute);
+    await expect(neither.quote(exactIn)).rejects.toMatchObject({ code: 'no_route' });
   });
 
   it.each([401, 404, 410])(
     'drops the first provider for good when it answers %i',
     async (status) => {
-      const { provider, first } = both({ firstFails: () => answered(status) });
+      const { provider, first } = both(() => answered(status));
       await expect(provider.quote(exactOut)).rejects.toMatchObject({ code: 'no_route' });
       expect((await provider.quote(exactIn)).provider).toBe('v2');
       await expect(provider.quote(exactOut)).rejects.toMatchObject({ code: 'no_route' });
@@ -256,15 +233,15 @@ describe('createFallback', () => {
       }),
     ],
   ])('keeps the first provider after %s', async (_, error) => {
-    const { provider, second } = both({ firstFails: () => error });
-    for (const swapMode of ['ExactIn', 'ExactOut'] as const)
-      await expect(provider.quote({ ...wanted, amount: 5n, swapMode })).rejects.toBe(error);
+    const { provider, second } = both(() => error);
+    for (const intent of [exactIn, exactOut])
+      await expect(provider.quote(intent)).rejects.toBe(error);
     expect(second.asked).toEqual([]);
   });
 
   it('builds with the provider that quoted', async () => {
-    const { provider } = both({});
-    const quote = await provider.quote({ ...wanted, amount: 500n, swapMode: 'ExactIn' });
+    const { provider } = both();
+    const quote = await provider.quote(exactIn);
     await expect(provider.build(quote, USDC)).rejects.toThrow('not asked for');
     await expect(provider.build({ ...quote, provider: 'other' }, USDC)).rejects.toMatchObject({
       code: 'quote_mismatch',
