@@ -66,12 +66,11 @@ const CODES: Readonly<Record<Exclude<Verdict, 'untouched'>, ErrorCode>> = {
 };
 
 describe('a broken, odd or hostile 402 over a socket', () => {
-  it('exists in at least 100 broken forms', () => {
-    const broken = ODD_402S.filter(({ verdict }) => verdict.startsWith('malformed'));
-    expect(broken.length).toBeGreaterThanOrEqual(100);
-  });
-
-  it.each(ODD_402S.map((odd, index) => [odd.name, odd, index] as const))(
+  // `malformed.test.ts` judges each of them; a tenth of them comes over a socket here.
+  const overSocket = ODD_402S.map((odd, index) => [odd.name, odd, index] as const).filter(
+    ([, , index]) => index % 10 === 0,
+  );
+  it.each(overSocket)(
     'leaves the response readable and sends no payment: %s',
     async (_, odd, index) => {
       const address = `${table.url}/${index}`;

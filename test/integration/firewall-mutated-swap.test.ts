@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Handed, handedOn, withByte, withMeta } from '../helpers/handed.js';
-import { eachNth, inChaos, share } from '../helpers/sampled.js';
+import { eachNth, inChaos, inTurn, share } from '../helpers/sampled.js';
 import { wantedNames } from '../helpers/trial.js';
 
 const SEED = 20_261_121;
@@ -28,11 +28,12 @@ describe.each(inChaos ? [] : sample)('the swap instruction of %s', (name) => {
     const { tally } = handed.trial;
     const before = { ...tally };
     for (const [at, byte] of handed.swaps[name].data.entries()) {
-      for (const mask of MASKS) await handed.hand(name, (swap) => withByte(swap, at, byte ^ mask));
+      for (const mask of inTurn(MASKS, at))
+        await handed.hand(name, (swap) => withByte(swap, at, byte ^ mask));
     }
     // Changes of the route plan land, and changes of a number in favour of the wallet.
-    expect(tally.landed - before.landed).toBeGreaterThan(9);
-    expect(tally.refused - before.refused).toBeGreaterThan(50);
+    expect(tally.landed - before.landed).toBeGreaterThan(3);
+    expect(tally.refused - before.refused).toBeGreaterThan(16);
   });
 
   it('is refused or takes no more than the terms with any account replaced', async () => {
