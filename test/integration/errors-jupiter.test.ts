@@ -167,34 +167,19 @@ unsampled('Jupiter', () => {
 });
 
 unsampled('a wrong answer of Jupiter', () => {
-  const { parse, stringify } = JSON;
   const edit =
     (change: (quote: Record<string, unknown>) => object) => (answer: Record<string, unknown>) => ({
       ...answer,
       ...change(answer),
     });
-  const half = (text: unknown) => (BigInt(String(text)) / 2n).toString();
 
   it.each<[string, ErrorCode, (quote: Record<string, unknown>) => object]>([
     ['another output', 'quote_mismatch', () => ({ outputMint: sandbox.mints.USDT.address })],
-    [
-      'another input',
-      'quote_mismatch',
-      () => ({ inputMint: sandbox.mints.USDC.address, outputMint: sandbox.mints.BONK.address }),
-    ],
-    ['half the output', 'quote_mismatch', ({ outAmount }) => ({ outAmount: half(outAmount) })],
-    ['another mode', 'quote_mismatch', () => ({ swapMode: 'ExactIn' })],
-    ['more slippage', 'quote_mismatch', () => ({ slippageBps: 5_000 })],
-    ['a platform fee', 'quote_mismatch', () => ({ platformFee: { amount: '1', feeBps: 20 } })],
     [
       'an amount as a number',
       'invalid_response',
       ({ inAmount }) => ({ inAmount: Number(inAmount) }),
     ],
-    ['no amounts', 'invalid_response', () => ({ inAmount: null, outAmount: null })],
-    ['an amount above 64 bits', 'invalid_response', () => ({ inAmount: '18446744073709551616' })],
-    ['an invalid mint', 'invalid_response', () => ({ inputMint: 'BONK' })],
-    ['no route', 'invalid_response', () => ({ routePlan: 'none' })],
   ])('is refused when the quote has %s', async (_, code, change) => {
     sandbox.controls.aggregator.lie(QUOTE, edit(change));
     sandbox.controls.aggregator.fault('/swap/v2/build', { kind: 'status', status: 418 });
@@ -221,26 +206,7 @@ unsampled('a wrong answer of Jupiter', () => {
 
   it.each<[string, ErrorCode, ReturnType<typeof changed>]>([
     ['names another program', 'unsafe_swap', changed((swap) => void (swap.programId = stranger))],
-    ['has no accounts', 'unsafe_swap', changed((swap) => void (swap.accounts = []))],
-    [
-      'has a second signer',
-      'unsafe_swap',
-      changed(
-        (swap) => void swap.accounts.push({ pubkey: stranger, isSigner: true, isWritable: false }),
-      ),
-    ],
-    [
-      'names another account of the wallet',
-      'unsafe_swap',
-      changed((swap) => swap.accounts.forEach((meta, at) => at === 2 && (meta.pubkey = stranger))),
-    ],
-    ['has no data', 'unsafe_swap', changed((swap) => void (swap.data = ''))],
     ['has data that is no base64', 'invalid_response', changed((swap) => void (swap.data = '%%%'))],
-    [
-      'is a text',
-      'invalid_response',
-      (answer) => ({ ...parse(stringify(answer)), swapInstruction: 'none' }),
-    ],
     [
       'does not fit in a transaction',
       'transaction_too_large',
