@@ -7,7 +7,7 @@ import { exposed } from '../helpers/capture.js';
 import { payerOn } from '../helpers/payer.js';
 import { onePerRow, share, unsampled } from '../helpers/sampled.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { startSeller } from '../helpers/seller.js';
+import { sellerOfTest } from '../helpers/seller.js';
 import { refusal } from '../helpers/untouched.js';
 
 type JupiterFault = Parameters<AggregatorControls['fault']>[1];
@@ -113,7 +113,7 @@ unsampled('Jupiter', () => {
   });
 
   it('cannot redirect a request with an API key', async () => {
-    const elsewhere = await startSeller((_, response) => void response.writeHead(200).end('{}'));
+    const elsewhere = await sellerOfTest((_, response) => void response.writeHead(200).end('{}'));
     const payer = await swapper();
     sandbox.controls.aggregator.fault('*', {
       kind: 'status',
@@ -122,7 +122,6 @@ unsampled('Jupiter', () => {
     });
     await refusal(sandbox, payer, 'jupiter_unavailable', () => payer.client.fetch(usdc()));
     expect(elsewhere.seen).toEqual([]);
-    await elsewhere.close();
   });
 
   it('is not needed by a wallet that holds the token', async () => {

@@ -1,13 +1,13 @@
 import { local } from 'exact-change';
 import { apiKeys, createHandler } from 'exact-change/http';
 import type { MintSymbol } from 'exact-change-sandbox';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { base64, envelopeV2 } from '../fixtures/malformed-402.js';
 import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
 import { landed, rpc, tokenAmount, until } from '../helpers/chain.js';
 import { signedByKit } from '../helpers/flow.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { startSeller } from '../helpers/seller.js';
+import { sellerOfTest } from '../helpers/seller.js';
 import { served, type Served } from '../helpers/served.js';
 import { offerOf } from '../helpers/settling.js';
 
@@ -282,8 +282,7 @@ describe('the service over a socket', () => {
   });
 
   it('sends no request to an address that a request names', async () => {
-    const named = await startSeller((_, response) => response.writeHead(402).end());
-    onTestFinished(() => named.close());
+    const named = await sellerOfTest((_, response) => response.writeHead(402).end());
     const wallet = await sandbox.createWallet({ USDC: '1' });
     const places = {
       url: named.url,
