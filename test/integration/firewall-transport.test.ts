@@ -238,9 +238,6 @@ function declare(rows: readonly Row[], ways: readonly Way[] = WAYS, prefix = '')
   );
 }
 
-const times = (text: string, factor: bigint) => (BigInt(text) * factor).toString();
-const divided = (text: string, by: bigint) => (BigInt(text) / by).toString();
-
 describe('a service that lies in its quote', () => {
   const quoting = (change: (quote: SwapQuote) => unknown): Lie => ({ quote: change });
   /** Sets the input of a quote, and its bound by the slippage, as an honest quote does. */
@@ -251,17 +248,10 @@ describe('a service that lies in its quote', () => {
     ).toString();
     return { ...quote, inAmount, maxInAmount };
   };
-  const isRaw = (raw: unknown): raw is Record<string, unknown> =>
-    typeof raw === 'object' && raw !== null;
 
   declare(
     [
       ['tells the truth', 'defused', {}],
-      [
-        'promises a thousand times as much',
-        'quote_mismatch',
-        quoting((quote) => ({ ...quote, outAmount: times(quote.outAmount, 1000n) })),
-      ],
       [
         'asks for a twentieth more',
         'swap_overhead_too_high',
@@ -273,67 +263,14 @@ describe('a service that lies in its quote', () => {
         quoting((quote) => taking(quote, ((BigInt(quote.inAmount) * 99n) / 100n).toString())),
       ],
       [
-        'raises the bound of the input',
-        'quote_mismatch',
-        quoting((quote) => ({ ...quote, maxInAmount: times(quote.maxInAmount, 1000n) })),
-      ],
-      [
-        'lowers the bound of the output',
-        'quote_mismatch',
-        quoting((quote) => ({ ...quote, minOutAmount: '1' })),
-      ],
-      [
-        'allows itself a slippage of 50%',
-        'quote_mismatch',
-        quoting((quote) => ({ ...quote, slippageBps: 5_000 })),
-      ],
-      [
-        'answers with a quote for half the amount',
-        'quote_mismatch',
-        {
-          quote: (quote) => ({
-            ...taking(quote, divided(quote.inAmount, 2n)),
-            outAmount: divided(quote.outAmount, 2n),
-            minOutAmount: divided(quote.outAmount, 2n),
-          }),
-        },
-      ],
-      ['dates its quote 1970', 'defused', quoting((quote) => ({ ...quote, quotedAt: 0 }))],
-      [
-        'dates its quote in the far future',
-        'defused',
-        quoting((quote) => ({ ...quote, quotedAt: Number.MAX_SAFE_INTEGER })),
-      ],
-      [
         'dates its quote before 1970',
         'quote_mismatch',
         quoting((quote) => ({ ...quote, quotedAt: -1 })),
       ],
       [
-        'quotes for another token to sell',
-        'quote_mismatch',
-        quoting((quote) => ({ ...quote, inputMint: MINTS.usdt })),
-      ],
-      [
-        'quotes for another token to buy',
-        'quote_mismatch',
-        quoting((quote) => ({ ...quote, outputMint: MINTS.usdt })),
-      ],
-      [
         'takes a platform fee',
         'quote_mismatch',
         quoting((quote) => ({ ...quote, platformFeeBps: 50 })),
-      ],
-      [
-        'takes an amount as platform fee in the raw quote',
-        'quote_mismatch',
-        quoting((quote) => ({
-          ...quote,
-          raw: {
-            ...(isRaw(quote.raw) ? quote.raw : {}),
-            platformFee: { amount: '500', feeBps: 0 },
-          },
-        })),
       ],
       [
         'reports a price impact of a third',
@@ -365,11 +302,6 @@ describe('a service that lies in its quote', () => {
         }),
       ],
       [
-        'puts the whole quote into a prototype',
-        'quote_mismatch',
-        quoting((quote) => JSON.parse(`{"__proto__":${JSON.stringify(quote)}}`)),
-      ],
-      [
         'writes a million digits',
         'quote_mismatch',
         quoting((quote) => ({ ...quote, inAmount: '9'.repeat(1_000_000) })),
@@ -380,7 +312,6 @@ describe('a service that lies in its quote', () => {
         quoting((quote) => ({ ...quote, route: new Array<string>(100_000).fill('Venue') })),
       ],
       ['answers null', 'quote_mismatch', quoting(() => null)],
-      ['answers an empty object', 'quote_mismatch', quoting(() => ({}))],
     ],
     ['transaction'],
   );
