@@ -1,24 +1,14 @@
 import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import type { SwapQuote, SwapTransaction } from 'exact-change';
-import { concat, keyBytes, u16, u64 } from '../corpus/accounts.js';
-import {
-  ATTACKER,
-  EVENT_AUTHORITY,
-  MINTS,
-  PROGRAMS,
-  someKey,
-  theirs,
-} from '../corpus/addresses.js';
+import { concat, keyBytes, u64 } from '../corpus/accounts.js';
+import { ATTACKER, MINTS, PROGRAMS, someKey, theirs } from '../corpus/addresses.js';
 import { FORMS } from '../corpus/forms.js';
 import {
-  createAccount,
   type FilledInstruction,
   instruction,
-  payer,
   readonly,
   signer,
-  system,
   transferSol,
   unitPrice,
   withAccount,
@@ -86,22 +76,11 @@ const around = (make: (victim: Victim) => readonly FilledInstruction[]): EvilLie
     ...parts,
     instructions: [...make(victim), ...parts.instructions, ...make(victim)],
   }));
-const bytesOf = (change: (bytes: Buffer) => Uint8Array): EvilLie => ({
-  swap: (swap) => ({
-    ...swap,
-    transaction: Buffer.from(change(Buffer.from(String(swap['transaction']), 'base64'))).toString(
-      'base64',
-    ),
-  }),
-});
 
 /** Account indexes, and byte offsets of the data, in both forms of the sandbox's swaps. */
 const ACCOUNT = { user: 0, source: 1, destination: 2 } as const;
-const OVERRIDE = 7;
 const EXACT = 8;
 const QUOTED = 16;
-const SLIPPAGE = 24;
-const FEE = 26;
 const isExactIn = ({ data }: FilledInstruction): boolean =>
   Buffer.from(FORMS.route_v2.discriminator).equals(data.subarray(0, 8));
 const inputAt = (swap: FilledInstruction): number => (isExactIn(swap) ? EXACT : QUOTED);
@@ -247,19 +226,9 @@ export const jsonLies = (memory: Memory): readonly NamedLie[] => [
     ...inSwap((swap, { own }) => withAccount(swap, ACCOUNT.source, writable(own.BONK))),
   },
   {
-    name: 'swap attack: diverts the output',
-    end: 'refused',
-    ...inSwap((swap) => withAccount(swap, OVERRIDE, writable(theirs(MINTS.usdc)))),
-  },
-  {
     name: 'swap attack: takes x1000',
     end: 'refused',
     ...inSwap((swap) => written(swap, inputAt(swap), u64(amountAt(swap, inputAt(swap)) * 1_000n))),
-  },
-  {
-    name: 'swap attack: takes 1 more',
-    end: 'refused',
-    ...inSwap((swap) => written(swap, inputAt(swap), u64(amountAt(swap, inputAt(swap)) + 2n))),
   },
   {
     name: 'swap attack: pays out 0',
@@ -267,55 +236,9 @@ export const jsonLies = (memory: Memory): readonly NamedLie[] => [
     ...inSwap((swap) => written(swap, outputAt(swap), u64(0n))),
   },
   {
-    name: 'swap attack: slips by all of it',
-    end: 'refused',
-    ...inSwap((swap) => written(swap, SLIPPAGE, u16(10_000))),
-  },
-  {
-    name: 'swap attack: keeps a fee',
-    end: 'refused',
-    ...inSwap((swap) => written(swap, FEE, u16(255))),
-  },
-  {
-    name: 'swap attack: may write to other accounts of ours',
-    end: 'refused',
-    ...inSwap((swap, { own }) => ({ ...swap, accounts: [...swap.accounts, writable(own.BONK)] })),
-  },
-  {
-    name: 'swap attack: has an authority of its own',
-    end: 'refused',
-    ...inSwap((swap) => ({
-      ...swap,
-      accounts: swap.accounts.map((account) =>
-        account.address === EVENT_AUTHORITY ? readonly(ATTACKER) : account,
-      ),
-    })),
-  },
-  {
-    name: 'swap attack: another program',
-    end: 'refused',
-    ...inSwap((swap) => ({ ...swap, programAddress: ATTACKER })),
-  },
-  {
     name: 'swap attack: takes SOL beside it',
     end: 'done',
     ...around(({ wallet }) => [transferSol(wallet, ATTACKER, 400_000_000n), unitPrice(10n ** 9n)]),
-  },
-  {
-    name: 'swap attack: gives the wallet away',
-    end: 'done',
-    ...around(({ wallet }) => [system(1, [payer(wallet)], keyBytes(ATTACKER))]),
-  },
-  {
-    name: 'swap attack: takes tokens beside it',
-    end: 'done',
-    ...around(({ wallet, own }) => [
-      instruction(
-        PROGRAMS.token,
-        [writable(own.BONK), writable(theirs(MINTS.bonk)), signer(wallet)],
-        concat([3], u64(1_000n)),
-      ),
-    ]),
   },
   {
     name: 'swap attack: gives rights away beside it',
@@ -335,88 +258,12 @@ export const jsonLies = (memory: Memory): readonly NamedLie[] => [
     ]),
   },
   {
-    name: 'swap attack: opens accounts for others',
-    end: 'done',
-    ...around(({ wallet }) => [
-      createAccount({
-        payer: wallet,
-        account: theirs(MINTS.wsol),
-        owner: ATTACKER,
-        mint: MINTS.wsol,
-        tokenProgram: PROGRAMS.token,
-      }),
-    ]),
-  },
-  {
-    name: 'swap attack: swaps twice',
-    end: 'refused',
-    ...inParts((parts) => ({
-      ...parts,
-      instructions: [...parts.instructions, ...parts.instructions.slice(-1)],
-    })),
-  },
-  {
-    name: 'swap attack: another pays the fee, and signs',
-    end: 'refused',
-    ...inParts((parts) => ({ ...parts, feePayer: ATTACKER })),
-  },
-  {
-    name: 'swap attack: a second signer',
-    end: 'refused',
-    ...inSwap((swap) => ({ ...swap, accounts: [...swap.accounts, signer(ATTACKER)] })),
-  },
-  {
-    name: 'swap attack: could write to its programs',
-    end: 'refused',
-    ...inParts((parts) =>
-      sealed(parts, (message) => ({
-        ...message,
-        header: { ...message.header, numReadonlyNonSignerAccounts: 0 },
-      })),
-    ),
-  },
-  {
     name: 'swap attack: no swap at all',
     end: 'refused',
     ...inParts(({ instructions, ...parts }, { wallet }) => ({
       ...parts,
       instructions: [transferSol(wallet, ATTACKER, 1n)],
     })),
-  },
-  {
-    name: 'swap attack: a payment in its place',
-    end: 'refused',
-    swap: (swap, { victim }) => ({ ...swap, transaction: theft(victim) }),
-  },
-  {
-    name: 'swap attack: signed already',
-    end: 'refused',
-    ...bytesOf((bytes) =>
-      Buffer.concat([Buffer.from([1]), Buffer.alloc(64, 7), bytes.subarray(65)]),
-    ),
-  },
-  {
-    name: 'swap attack: bytes behind its end',
-    end: 'refused',
-    ...bytesOf((bytes) => Buffer.concat([bytes, Buffer.from([0])])),
-  },
-  {
-    name: 'swap attack: no end',
-    end: 'refused',
-    ...bytesOf((bytes) => bytes.subarray(0, bytes.length - 1)),
-  },
-  {
-    name: 'swap attack: base64url',
-    end: 'refused',
-    swap: (swap) => ({
-      ...swap,
-      transaction: `${String(swap['transaction']).replace(/[+/=]/g, '-')}_`,
-    }),
-  },
-  {
-    name: 'swap attack: no transaction',
-    end: 'refused',
-    swap: (swap) => ({ ...swap, transaction: null }),
   },
   {
     ...everywhere('claims "confirmed" falsely', 'done', {

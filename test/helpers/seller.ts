@@ -5,6 +5,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
 
 /** A request as a seller received it. */
 export interface SeenRequest {
@@ -53,6 +54,13 @@ export async function startSeller(handler: SellerHandler): Promise<Seller> {
         server.closeAllConnections();
       }),
   };
+}
+
+/** Starts a seller that closes when the test ends. */
+export async function sellerOfTest(handler: SellerHandler): Promise<Seller> {
+  const seller = await startSeller(handler);
+  onTestFinished(() => seller.close());
+  return seller;
 }
 
 /** Answers 402 with terms in the header, as v2 sellers do. */

@@ -110,6 +110,14 @@ export type FormName = keyof typeof forms;
 export const formNames = Object.keys(forms) as FormName[]; // The keys of an object literal.
 export const isExactOut = (form: FormName): boolean => form.includes('exact_out');
 
+export const formAt = (turn: number): FormName => formNames[turn % formNames.length]!;
+
+/** Each direction in two forms: one with an exact input, and one with an exact output. */
+export const swapsAt = (turn: number, names: readonly DirectionName[] = directionNames) =>
+  names.flatMap((direction, row) =>
+    [turn, turn + 1].map((next) => [formAt(next + row), direction] as const),
+  );
+
 const TABLES = address('AddressLookupTab1e1111111111111111111111111');
 const derived = async (program: Address, seed: string) =>
   (await getProgramDerivedAddress({ programAddress: program, seeds: [seed] }))[0];

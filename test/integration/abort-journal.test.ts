@@ -1,9 +1,9 @@
 import { memoryJournal, type Attempt, type Journal } from 'exact-change';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { failureOf, payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
+import { answerTerms, isPaid, sellerOfTest } from '../helpers/seller.js';
 import { offerOf, settle, settlementHeader } from '../helpers/settling.js';
 
 const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
@@ -71,13 +71,12 @@ describe('a caller that aborts a paid request', () => {
       ({ delivered }) => delivered,
       () => controller.abort(),
     );
-    const seller = await startSeller((request, response) => {
+    const seller = await sellerOfTest((request, response) => {
       if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
       void settle(sandbox, request).then((settled) =>
         response.writeHead(204, settlementHeader({ ...settled })).end(),
       );
     });
-    onTestFinished(() => seller.close());
     const payer = await payerOn(sandbox, { USDC: '1' }, { journal });
     await expect(
       payer.client.fetch(seller.url, { signal: controller.signal }),

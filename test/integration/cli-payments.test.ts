@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { formatUiAmount, parseUiAmount } from 'exact-change';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { useCommand } from '../helpers/command.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
+import { answerTerms, isPaid, sellerOfTest, startSeller } from '../helpers/seller.js';
 import { answer, offerOf, settle, settlementHeader } from '../helpers/settling.js';
 import { timesSpent } from '../helpers/spends.js';
 
@@ -180,8 +180,7 @@ describe('exact-change fetch', () => {
 
   it('removes control characters of a seller on a terminal, and keeps them in a pipe', async () => {
     const evil = '\u001b[2J\u001b]0;owned\u0007 \u202epaid\u202c';
-    const seller = await startSeller((_, response) => response.end(evil));
-    onTestFinished(() => seller.close());
+    const seller = await sellerOfTest((_, response) => response.end(evil));
     const wallet = await buyer({});
     expect((await command.run(['fetch', seller.url], wallet)).stdout).toBe(evil);
     const { stdout } = await command.onTerminal(['fetch', seller.url], wallet).ended;
@@ -199,11 +198,10 @@ async function silentSeller(settlesFirst: boolean) {
     if (isFirst) heard();
     else answer(response, 200, { ok: true }, settlementHeader({ ...settlement }));
   };
-  const seller = await startSeller((request, response) => {
+  const seller = await sellerOfTest((request, response) => {
     if (isPaid(request)) void serve(request, response);
     else answerTerms(response, envelopeV2([offerOf(sandbox)]));
   });
-  onTestFinished(() => seller.close());
   return { url: seller.url, firstPaid };
 }
 
@@ -246,12 +244,11 @@ describe('exact-change fetch that ends while its payment is open', () => {
   it('is awaited by resume also while its own command still runs', async () => {
     const wallet = await buyer({ USDC: '1' });
     let settlePaid = async (): Promise<unknown> => undefined;
-    const seller = await startSeller((request, response) => {
+    const seller = await sellerOfTest((request, response) => {
       if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
       settlePaid = () => settle(sandbox, request);
       response.write('a stream that goes on');
     });
-    onTestFinished(() => seller.close());
     await command.start(['fetch', '-y', seller.url], wallet).printed('a stream');
     const resume = command.start(['resume'], wallet);
     await resume.printed('asking the chain');
@@ -282,8 +279,7 @@ describe('exact-change fetch that ends while its payment is open', () => {
   });
 
   it('signs nothing when Ctrl-C comes before the 402', async () => {
-    const seller = await startSeller(() => undefined);
-    onTestFinished(() => seller.close());
+    const seller = await sellerOfTest(() => undefined);
     const wallet = await buyer({ USDC: '1' });
     const run = command.start(['fetch', '-y', seller.url], wallet);
     await run.printed(`asking 127.0.0.1`);

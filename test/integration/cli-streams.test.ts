@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { useCommand } from '../helpers/command.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { answer, offerOf, settle, settlementHeader } from '../helpers/settling.js';
-import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
+import { answerTerms, isPaid, sellerOfTest } from '../helpers/seller.js';
 import { timesSpent } from '../helpers/spends.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
@@ -64,13 +64,12 @@ describe('exact-change and the streams of its process', () => {
   });
 
   it('reads a paid answer to its end when the reader of standard output has ended', async () => {
-    const seller = await startSeller((request, response) => {
+    const seller = await sellerOfTest((request, response) => {
       if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
       void settle(sandbox, request).then((settlement) =>
         answer(response, 200, 'x'.repeat(2_000_000), settlementHeader({ ...settlement })),
       );
     });
-    onTestFinished(() => seller.close());
     const run = command.start([...paying, seller.url], await buyer());
     run.child.stdout?.once('data', () => run.child.stdout?.destroy());
     const { code, stderr } = await run.ended;

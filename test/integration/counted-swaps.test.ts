@@ -18,7 +18,7 @@ import { startTaker } from '../helpers/bounds.js';
 import { landed, rpc, signaturesOf, tokenAccount, until } from '../helpers/chain.js';
 import { failureOf, payerOf, payerOn, recordingSigner, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
+import { answerTerms, isPaid, sellerOfTest } from '../helpers/seller.js';
 import { answer, offerOf, settle, settlementHeader } from '../helpers/settling.js';
 import { expectCapUse, worth } from '../helpers/worth.js';
 
@@ -415,7 +415,7 @@ describe('a swap while a payment from its accounts is in flight', () => {
       const opened = new Promise<void>((resolve) => (gate.open = resolve));
       const settled = new Promise<void>((resolve) => (gate.settled = resolve));
       const bonk = { asset: sandbox.mints.BONK.address, amount: '10000000' };
-      const seller = await startSeller((request, response) => {
+      const seller = await sellerOfTest((request, response) => {
         const isFirst = request.url === '/first';
         const terms = isFirst ? { asset: sandbox.mints[first].address, amount } : bonk;
         if (!isPaid(request))
@@ -436,7 +436,6 @@ describe('a swap while a payment from its accounts is in flight', () => {
           )
           .finally(() => isFirst && gate.settled());
       });
-      onTestFinished(() => seller.close());
       const { signer } = recordingSigner(wallet.address, wallet.secretKey);
       // The payment settles after the swap was composed and before it is signed.
       const late: Signer = {

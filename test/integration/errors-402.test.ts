@@ -13,7 +13,7 @@ import {
   type Verdict,
 } from '../fixtures/malformed-402.js';
 import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
-import { answerTerms, startSeller, type Seller } from '../helpers/seller.js';
+import { answerTerms, type Seller, sellerOfTest, startSeller } from '../helpers/seller.js';
 import { expectUntouched, nothingSent, refusal } from '../helpers/untouched.js';
 
 let sandbox: Sandbox;
@@ -66,12 +66,11 @@ const CODES: Readonly<Record<Exclude<Verdict, 'untouched'>, ErrorCode>> = {
 };
 
 describe('a broken, odd or hostile 402 over a socket', () => {
-  it('exists in at least 100 broken forms', () => {
-    const broken = ODD_402S.filter(({ verdict }) => verdict.startsWith('malformed'));
-    expect(broken.length).toBeGreaterThanOrEqual(100);
-  });
-
-  it.each(ODD_402S.map((odd, index) => [odd.name, odd, index] as const))(
+  // `malformed.test.ts` judges each of them; a tenth of them comes over a socket here.
+  const overSocket = ODD_402S.map((odd, index) => [odd.name, odd, index] as const).filter(
+    ([, , index]) => index % 10 === 0,
+  );
+  it.each(overSocket)(
     'leaves the response readable and sends no payment: %s',
     async (_, odd, index) => {
       const address = `${table.url}/${index}`;
@@ -118,7 +117,9 @@ describe('a payment', () => {
   const offer = () => entryV2({ payTo: sandbox.merchant, extra: { feePayer: sandbox.feePayer } });
 
   it('is refused for an http origin beyond this machine', async () => {
-    const seller = await startSeller((_, response) => answerTerms(response, envelopeV2([offer()])));
+    const seller = await sellerOfTest((_, response) =>
+      answerTerms(response, envelopeV2([offer()])),
+    );
     const anywhere = await payerOn(
       sandbox,
       { USDC: '50' },
@@ -149,11 +150,10 @@ describe('a payment', () => {
       );
     }
     expect(seller.paid).toEqual([]);
-    await seller.close();
   });
 
   it('is refused after a redirect of a call with a body', async () => {
-    const seller = await startSeller((request, response) => {
+    const seller = await sellerOfTest((request, response) => {
       if (request.url === '/old') return void response.writeHead(307, { location: '/new' }).end();
       answerTerms(response, envelopeV2([offer()]));
     });
@@ -163,13 +163,12 @@ describe('a payment', () => {
     );
     expect(error.details.reason).toBe('redirected with a body');
     expect(seller.seen.map(({ url }) => url)).toEqual(['/old', '/new']);
-    await seller.close();
   });
 });
 
 describe('a call that exceeds a limit', () => {
   it('is refused when its body is one byte longer than 1 MiB', async () => {
-    const seller = await startSeller((request, response) => {
+    const seller = await sellerOfTest((request, response) => {
       request.on('end', () =>
         answerTerms(response, envelopeV2([entryV2({ amount: '100000000' })])),
       );
@@ -186,7 +185,6 @@ describe('a call that exceeds a limit', () => {
     expect(error.message).toMatch(/1048576 bytes.*smaller body/);
     expect(await error.response?.text()).toBe('{}');
     await refusal(sandbox, payer, 'payee_account_missing', () => post(limit));
-    await seller.close();
   });
 
   it.each([
@@ -201,7 +199,7 @@ describe('a call that exceeds a limit', () => {
     async (_, envelope, entry) => {
       const long = 'x'.repeat(3_900);
       const terms = envelope([entry({ feePayer: sandbox.feePayer, a: long, b: long, c: long })]);
-      const seller = await startSeller((_request, response) => {
+      const seller = await sellerOfTest((_request, response) => {
         response.writeHead(402, { 'content-type': 'application/json' }).end(JSON.stringify(terms));
       });
       // The wallet lacks the token, but must not swap for a payment that it cannot present.
@@ -216,12 +214,11 @@ describe('a call that exceeds a limit', () => {
       });
       expect(error.details.bytes).toBeGreaterThan(12_288);
       expect(error.message).toContain(String(error.details.bytes));
-      await seller.close();
     },
   );
 
   it('is refused after timeouts.terms when the body of the 402 never ends', async () => {
-    const seller = await startSeller((_, response) => {
+    const seller = await sellerOfTest((_, response) => {
       response.writeHead(402, { 'content-type': 'application/json' });
       response.write('{"x402Version":1,"accepts":[');
     });
@@ -232,7 +229,6 @@ describe('a call that exceeds a limit', () => {
       retry: 'fresh',
       details: { step: 'payment_required', timeoutMs: 150 },
     });
-    await seller.close();
   });
 });
 

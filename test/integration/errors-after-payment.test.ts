@@ -6,7 +6,7 @@ import { listOf } from '../helpers/attempts.js';
 import { landed, tokenAmount, until } from '../helpers/chain.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
+import { answerTerms, isPaid, sellerOfTest } from '../helpers/seller.js';
 import { signedOf, timesSpent } from '../helpers/spends.js';
 import { expectUntouched } from '../helpers/untouched.js';
 import { paidOf } from '../helpers/worth.js';
@@ -348,10 +348,10 @@ describe('an unusual answer to the paid request', () => {
     'does not follow a %i to another origin with the payment',
     async (status) => {
       const payer = await holder();
-      const elsewhere = await startSeller(
+      const elsewhere = await sellerOfTest(
         (_, response) => void response.writeHead(200).end('stolen'),
       );
-      const seller = await startSeller((request, response) => {
+      const seller = await sellerOfTest((request, response) => {
         if (isPaid(request))
           return void response.writeHead(status, { location: `${elsewhere.url}/` }).end();
         answerTerms(
@@ -363,8 +363,6 @@ describe('an unusual answer to the paid request', () => {
       expect([response.status, receiptOf(response)?.state]).toEqual([status, 'uncertain']);
       expect(elsewhere.seen).toEqual([]);
       expect(seller.paid.length).toBe(1);
-      await seller.close();
-      await elsewhere.close();
     },
   );
 
@@ -376,7 +374,7 @@ describe('an unusual answer to the paid request', () => {
       network: 'solana',
       payer: payer.address,
     };
-    const seller = await startSeller((request, response) => {
+    const seller = await sellerOfTest((request, response) => {
       if (!isPaid(request)) {
         return answerTerms(
           response,
@@ -399,7 +397,6 @@ describe('an unusual answer to the paid request', () => {
     await told(payer, 'payment.unsettled');
     expect(receiptOf(response)?.state).toBe('unsettled');
     expect(await held(payer)).toBe(1_000_000n);
-    await seller.close();
   });
 });
 

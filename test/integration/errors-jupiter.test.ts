@@ -7,7 +7,7 @@ import { exposed } from '../helpers/capture.js';
 import { payerOn } from '../helpers/payer.js';
 import { onePerRow, share, unsampled } from '../helpers/sampled.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { startSeller } from '../helpers/seller.js';
+import { sellerOfTest } from '../helpers/seller.js';
 import { refusal } from '../helpers/untouched.js';
 
 type JupiterFault = Parameters<AggregatorControls['fault']>[1];
@@ -34,22 +34,12 @@ type Case = readonly [name: string, JupiterFault, ErrorCode, Retry, details: obj
 const CASES: readonly Case[] = [
   ['401', { kind: 'status', status: 401 }, 'jupiter_unavailable', 'never', { status: 401 }],
   [
-    '403',
-    { kind: 'status', status: 403, body: HTML },
-    'jupiter_unavailable',
-    'never',
-    { status: 403 },
-  ],
-  ['404', { kind: 'status', status: 404 }, 'jupiter_unavailable', 'never', { status: 404 }],
-  ['418', { kind: 'status', status: 418 }, 'jupiter_unavailable', 'never', { status: 418 }],
-  [
     '429',
     { kind: 'status', status: 429, headers: { 'retry-after': '0' } },
     'rate_limited',
     'fresh',
     { retryAfterMs: 0 },
   ],
-  ['500', { kind: 'status', status: 500 }, 'jupiter_unavailable', 'fresh', { status: 500 }],
   [
     '503',
     { kind: 'status', status: 503, body: HTML },
@@ -58,8 +48,6 @@ const CASES: readonly Case[] = [
     { status: 503 },
   ],
   ['garbage', { kind: 'garbage' }, 'invalid_response', 'fresh', { service: 'jupiter' }],
-  ['null', { kind: 'garbage', body: 'null' }, 'invalid_response', 'fresh', { service: 'jupiter' }],
-  ['no body', { kind: 'garbage', body: '' }, 'invalid_response', 'fresh', { service: 'jupiter' }],
   ['3 MiB', { kind: 'garbage', body: huge }, 'invalid_response', 'fresh', { service: 'jupiter' }],
   [
     'nothing in time',
@@ -125,7 +113,7 @@ unsampled('Jupiter', () => {
   });
 
   it('cannot redirect a request with an API key', async () => {
-    const elsewhere = await startSeller((_, response) => void response.writeHead(200).end('{}'));
+    const elsewhere = await sellerOfTest((_, response) => void response.writeHead(200).end('{}'));
     const payer = await swapper();
     sandbox.controls.aggregator.fault('*', {
       kind: 'status',
@@ -134,7 +122,6 @@ unsampled('Jupiter', () => {
     });
     await refusal(sandbox, payer, 'jupiter_unavailable', () => payer.client.fetch(usdc()));
     expect(elsewhere.seen).toEqual([]);
-    await elsewhere.close();
   });
 
   it('is not needed by a wallet that holds the token', async () => {
@@ -179,34 +166,19 @@ unsampled('Jupiter', () => {
 });
 
 unsampled('a wrong answer of Jupiter', () => {
-  const { parse, stringify } = JSON;
   const edit =
     (change: (quote: Record<string, unknown>) => object) => (answer: Record<string, unknown>) => ({
       ...answer,
       ...change(answer),
     });
-  const half = (text: unknown) => (BigInt(String(text)) / 2n).toString();
 
   it.each<[string, ErrorCode, (quote: Record<string, unknown>) => object]>([
     ['another output', 'quote_mismatch', () => ({ outputMint: sandbox.mints.USDT.address })],
-    [
-      'another input',
-      'quote_mismatch',
-      () => ({ inputMint: sandbox.mints.USDC.address, outputMint: sandbox.mints.BONK.address }),
-    ],
-    ['half the output', 'quote_mismatch', ({ outAmount }) => ({ outAmount: half(outAmount) })],
-    ['another mode', 'quote_mismatch', () => ({ swapMode: 'ExactIn' })],
-    ['more slippage', 'quote_mismatch', () => ({ slippageBps: 5_000 })],
-    ['a platform fee', 'quote_mismatch', () => ({ platformFee: { amount: '1', feeBps: 20 } })],
     [
       'an amount as a number',
       'invalid_response',
       ({ inAmount }) => ({ inAmount: Number(inAmount) }),
     ],
-    ['no amounts', 'invalid_response', () => ({ inAmount: null, outAmount: null })],
-    ['an amount above 64 bits', 'invalid_response', () => ({ inAmount: '18446744073709551616' })],
-    ['an invalid mint', 'invalid_response', () => ({ inputMint: 'BONK' })],
-    ['no route', 'invalid_response', () => ({ routePlan: 'none' })],
   ])('is refused when the quote has %s', async (_, code, change) => {
     sandbox.controls.aggregator.lie(QUOTE, edit(change));
     sandbox.controls.aggregator.fault('/swap/v2/build', { kind: 'status', status: 418 });
@@ -233,26 +205,7 @@ unsampled('a wrong answer of Jupiter', () => {
 
   it.each<[string, ErrorCode, ReturnType<typeof changed>]>([
     ['names another program', 'unsafe_swap', changed((swap) => void (swap.programId = stranger))],
-    ['has no accounts', 'unsafe_swap', changed((swap) => void (swap.accounts = []))],
-    [
-      'has a second signer',
-      'unsafe_swap',
-      changed(
-        (swap) => void swap.accounts.push({ pubkey: stranger, isSigner: true, isWritable: false }),
-      ),
-    ],
-    [
-      'names another account of the wallet',
-      'unsafe_swap',
-      changed((swap) => swap.accounts.forEach((meta, at) => at === 2 && (meta.pubkey = stranger))),
-    ],
-    ['has no data', 'unsafe_swap', changed((swap) => void (swap.data = ''))],
     ['has data that is no base64', 'invalid_response', changed((swap) => void (swap.data = '%%%'))],
-    [
-      'is a text',
-      'invalid_response',
-      (answer) => ({ ...parse(stringify(answer)), swapInstruction: 'none' }),
-    ],
     [
       'does not fit in a transaction',
       'transaction_too_large',

@@ -293,7 +293,7 @@ unsampled('an interceptor that replaces the global fetch', () => {
   );
 });
 
-unsampled('a caller that asks for single steps of a payment', () => {
+describe('a caller that asks for single steps of a payment', () => {
   const steps = (request: Partial<AutoPayRequest> = {}): ClientCall => ({
     ...{ name: 'a step of a payment', aim: 'question', asks: ['autoPay'] },
     call: ({ estate, session }) =>
@@ -303,12 +303,10 @@ unsampled('a caller that asks for single steps of a payment', () => {
       }),
   });
 
-  it.each(rows(LIES.filter(({ asks, offer, step }) => asks ?? offer ?? step)))(
-    'gets no signature: %s',
-    async (_name, lie) => {
-      await end(steps(), lie);
-    },
-  );
+  const inSteps = rows(LIES.filter(({ asks, offer, step }) => asks ?? offer ?? step));
+  it.each(share(inSteps, eachNth(inSteps, 3)))('gets no signature: %s', async (_name, lie) => {
+    await end(steps(), lie);
+  });
 
   it('refuses a claim about money before it has posted any signed bytes', async () => {
     const claims = WIRE_LIES.filter(({ name }) => name.startsWith('claims'));

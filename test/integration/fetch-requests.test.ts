@@ -130,7 +130,9 @@ describe('the body of a paid call', () => {
       fetch(`${origin}/paid/a`, { method: 'POST', body: body() }),
     );
   });
-  it.each(cases)('may be %s in a Request', async (_name, body) => {
+  // The place of a body and its kind are read apart, so each other place has a third of the kinds.
+  const third = (from: number) => cases.filter((_, index) => index % 3 === from);
+  it.each(third(0))('may be %s in a Request', async (_name, body) => {
     await expectSame(
       twins,
       buyer,
@@ -138,7 +140,7 @@ describe('the body of a paid call', () => {
       framing,
     );
   });
-  it.each(cases)('may be %s in init beside a Request with a body', async (_name, body) => {
+  it.each(third(1))('may be %s in init beside a Request with a body', async (_name, body) => {
     await expectSame(twins, buyer, (fetch, origin) =>
       fetch(new Request(`${origin}/paid/a`, { method: 'POST', body: 'old' }), {
         method: 'PATCH',

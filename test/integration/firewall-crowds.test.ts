@@ -22,7 +22,7 @@ import { type Participants, crowdedInstructions } from '../helpers/surroundings.
 import { type Offer, Trial, type WantedName, wanted, wantedNames } from '../helpers/trial.js';
 
 const SEED = 20_261_121;
-const RUNS = inChaos ? 400 : 100;
+const RUNS = inChaos ? 400 : 50;
 const ATTACKER = address('Attack1111111111111111111111111111111111112');
 
 let trial: Trial;

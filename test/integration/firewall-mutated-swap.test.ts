@@ -1,12 +1,14 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Handed, handedOn, withByte, withMeta } from '../helpers/handed.js';
-import { eachNth, share } from '../helpers/sampled.js';
+import { eachNth, inChaos, inTurn, share } from '../helpers/sampled.js';
 import { wantedNames } from '../helpers/trial.js';
 
 const SEED = 20_261_121;
 /** Masks for the lowest bit, the highest bit and all bits of a byte. */
 const MASKS = [0x01, 0x80, 0xff];
+
+const sample = eachNth(wantedNames, 2);
 
 let handed: Handed;
 
@@ -16,7 +18,8 @@ beforeAll(async () => {
 
 afterAll(() => handed.trial.close());
 
-describe.each(share(wantedNames, eachNth(wantedNames, 2)))('the swap instruction of %s', (name) => {
+// In chaos, `handed.test.ts` makes each of these changes and more.
+describe.each(inChaos ? [] : sample)('the swap instruction of %s', (name) => {
   it('is signed when it is unchanged', async () => {
     expect(await handed.hand(name, (swap) => swap)).toBe(true);
   });
@@ -25,11 +28,12 @@ describe.each(share(wantedNames, eachNth(wantedNames, 2)))('the swap instruction
     const { tally } = handed.trial;
     const before = { ...tally };
     for (const [at, byte] of handed.swaps[name].data.entries()) {
-      for (const mask of MASKS) await handed.hand(name, (swap) => withByte(swap, at, byte ^ mask));
+      for (const mask of inTurn(MASKS, at))
+        await handed.hand(name, (swap) => withByte(swap, at, byte ^ mask));
     }
     // Changes of the route plan land, and changes of a number in favour of the wallet.
-    expect(tally.landed - before.landed).toBeGreaterThan(9);
-    expect(tally.refused - before.refused).toBeGreaterThan(50);
+    expect(tally.landed - before.landed).toBeGreaterThan(3);
+    expect(tally.refused - before.refused).toBeGreaterThan(16);
   });
 
   it('is refused or takes no more than the terms with any account replaced', async () => {
@@ -42,7 +46,9 @@ describe.each(share(wantedNames, eachNth(wantedNames, 2)))('the swap instruction
     }
     expect(tally.refused - before).toBeGreaterThan((accounts.length * handed.telling.length) / 2);
   });
+});
 
+describe.each(share(wantedNames, sample))('the swap instruction of %s', (name) => {
   it('is refused or takes no more than the terms with several bytes and accounts changed', () => {
     const { accounts, data } = handed.swaps[name];
     const byte = fc.tuple(fc.nat({ max: data.length - 1 }), fc.nat({ max: 255 }));

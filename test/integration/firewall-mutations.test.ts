@@ -36,7 +36,7 @@ const spliced = (
 ): Uint8Array =>
   Uint8Array.from([...bytes.subarray(0, at), ...insert, ...bytes.subarray(at + drop)]);
 
-describe.each(inChaos ? wantedNames : eachNth(wantedNames, 2, 1))(
+describe.each(inChaos ? wantedNames : eachNth(wantedNames, 4, 1))(
   'the transaction of %s',
   (name) => {
     it('is accepted unchanged by inspectSwap and by the client', async () => {

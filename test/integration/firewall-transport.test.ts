@@ -15,22 +15,10 @@ import {
 } from 'exact-change';
 import type { SandboxWallet } from 'exact-change-sandbox';
 import { beforeAll, describe, expect, it } from 'vitest';
-import {
-  concat,
-  keyBytes,
-  nonceAccount,
-  stakeAccount,
-  table,
-  u16,
-  u32,
-  u64,
-  type Table,
-} from '../corpus/accounts.js';
+import { concat, keyBytes, table, u16, u64, type Table } from '../corpus/accounts.js';
 import { ATTACKER, MINTS, PROGRAMS, someKey, SYSVARS, theirs } from '../corpus/addresses.js';
 import { base64, type Message } from '../corpus/build.js';
-import { FORMS, RAYDIUM, routePlan, swapInstruction, type Terms } from '../corpus/forms.js';
 import {
-  computeBudget,
   createAccount,
   type FilledInstruction,
   fromHex,
@@ -242,16 +230,13 @@ function declare(rows: readonly Row[], ways: readonly Way[] = WAYS, prefix = '')
   const cases = rows.flatMap(([name, expected, lie]) =>
     ways.map((way) => [endOf(expected), prefix + name, way, expected, lie] as const),
   );
-  it.each(share(cases, eachNth(onePerRow(cases, ways.length), 9)))(
+  it.each(share(cases, eachNth(onePerRow(cases, ways.length), 6)))(
     'ends in %s when it %s (%s)',
     async (_end, _name, way, expected, lie) => {
       await expectOutcome(await buyer(way, lie), expected);
     },
   );
 }
-
-const times = (text: string, factor: bigint) => (BigInt(text) * factor).toString();
-const divided = (text: string, by: bigint) => (BigInt(text) / by).toString();
 
 describe('a service that lies in its quote', () => {
   const quoting = (change: (quote: SwapQuote) => unknown): Lie => ({ quote: change });
@@ -263,40 +248,14 @@ describe('a service that lies in its quote', () => {
     ).toString();
     return { ...quote, inAmount, maxInAmount };
   };
-  const isRaw = (raw: unknown): raw is Record<string, unknown> =>
-    typeof raw === 'object' && raw !== null;
 
   declare(
     [
       ['tells the truth', 'defused', {}],
       [
-        'promises a thousand times as much',
-        'quote_mismatch',
-        quoting((quote) => ({ ...quote, outAmount: times(quote.outAmount, 1000n) })),
-      ],
-      [
-        'promises a thousand times as much as its minimum',
-        'quote_mismatch',
-        quoting((quote) => ({
-          ...quote,
-          outAmount: times(quote.outAmount, 1000n),
-          minOutAmount: times(quote.outAmount, 1000n),
-        })),
-      ],
-      [
-        'asks for a thousand times as much',
-        'swap_overhead_too_high',
-        quoting((quote) => taking(quote, times(quote.inAmount, 1000n))),
-      ],
-      [
         'asks for a twentieth more',
         'swap_overhead_too_high',
         quoting((quote) => taking(quote, ((BigInt(quote.inAmount) * 21n) / 20n).toString())),
-      ],
-      [
-        'asks for a thousandth, and takes all',
-        rule('swap_max_in'),
-        quoting((quote) => taking(quote, divided(quote.inAmount, 1000n))),
       ],
       [
         'asks for a hundredth less than it takes',
@@ -304,96 +263,14 @@ describe('a service that lies in its quote', () => {
         quoting((quote) => taking(quote, ((BigInt(quote.inAmount) * 99n) / 100n).toString())),
       ],
       [
-        'raises the bound of the input',
-        'quote_mismatch',
-        quoting((quote) => ({ ...quote, maxInAmount: times(quote.maxInAmount, 1000n) })),
-      ],
-      [
-        'lowers the bound of the output',
-        'quote_mismatch',
-        quoting((quote) => ({ ...quote, minOutAmount: '1' })),
-      ],
-      [
-        'allows itself a slippage of 50%',
-        'quote_mismatch',
-        quoting((quote) => ({ ...quote, slippageBps: 5_000 })),
-      ],
-      [
-        'answers with a quote for half the amount',
-        'quote_mismatch',
-        {
-          quote: (quote) => ({
-            ...taking(quote, divided(quote.inAmount, 2n)),
-            outAmount: divided(quote.outAmount, 2n),
-            minOutAmount: divided(quote.outAmount, 2n),
-          }),
-        },
-      ],
-      ['dates its quote 1970', 'defused', quoting((quote) => ({ ...quote, quotedAt: 0 }))],
-      [
-        'dates its quote in the far future',
-        'defused',
-        quoting((quote) => ({ ...quote, quotedAt: Number.MAX_SAFE_INTEGER })),
-      ],
-      [
         'dates its quote before 1970',
         'quote_mismatch',
         quoting((quote) => ({ ...quote, quotedAt: -1 })),
       ],
       [
-        'quotes for another token to sell',
-        'quote_mismatch',
-        quoting((quote) => ({ ...quote, inputMint: MINTS.usdt })),
-      ],
-      [
-        'quotes for another token to buy',
-        'quote_mismatch',
-        quoting((quote) => ({ ...quote, outputMint: MINTS.usdt })),
-      ],
-      [
-        'quotes the other way round',
-        'quote_mismatch',
-        quoting((quote) => ({
-          ...quote,
-          inputMint: quote.outputMint,
-          outputMint: quote.inputMint,
-        })),
-      ],
-      [
-        'quotes a swap of other tokens',
-        'quote_mismatch',
-        quoting((quote) => {
-          return honest.quote({
-            inputMint: 'USDT',
-            outputMint: 'SOL',
-            amount: quote.outAmount,
-            swapMode: 'ExactOut',
-          });
-        }),
-      ],
-      [
         'takes a platform fee',
         'quote_mismatch',
         quoting((quote) => ({ ...quote, platformFeeBps: 50 })),
-      ],
-      [
-        'takes a platform fee in the raw quote',
-        'quote_mismatch',
-        quoting((quote) => ({
-          ...quote,
-          raw: { ...(isRaw(quote.raw) ? quote.raw : {}), platformFee: { amount: '0', feeBps: 50 } },
-        })),
-      ],
-      [
-        'takes an amount as platform fee in the raw quote',
-        'quote_mismatch',
-        quoting((quote) => ({
-          ...quote,
-          raw: {
-            ...(isRaw(quote.raw) ? quote.raw : {}),
-            platformFee: { amount: '500', feeBps: 0 },
-          },
-        })),
       ],
       [
         'reports a price impact of a third',
@@ -416,17 +293,6 @@ describe('a service that lies in its quote', () => {
         quoting((quote) => ({ ...quote, provider: PROMPT })),
       ],
       [
-        'adds unknown fields',
-        'defused',
-        quoting((quote) => ({
-          ...quote,
-          message: PROMPT,
-          signedSwap: 'AAAA',
-          wallet: ATTACKER,
-          payTo: ATTACKER,
-        })),
-      ],
-      [
         'adds fields that name prototypes',
         'defused',
         quoting((quote) => {
@@ -436,19 +302,9 @@ describe('a service that lies in its quote', () => {
         }),
       ],
       [
-        'puts the whole quote into a prototype',
-        'quote_mismatch',
-        quoting((quote) => JSON.parse(`{"__proto__":${JSON.stringify(quote)}}`)),
-      ],
-      [
         'writes a million digits',
         'quote_mismatch',
         quoting((quote) => ({ ...quote, inAmount: '9'.repeat(1_000_000) })),
-      ],
-      [
-        'writes a million letters as a mint',
-        'quote_mismatch',
-        quoting((quote) => ({ ...quote, inputMint: 'J'.repeat(1_000_000) })),
       ],
       [
         'names a hundred thousand venues',
@@ -456,8 +312,6 @@ describe('a service that lies in its quote', () => {
         quoting((quote) => ({ ...quote, route: new Array<string>(100_000).fill('Venue') })),
       ],
       ['answers null', 'quote_mismatch', quoting(() => null)],
-      ['answers text', 'quote_mismatch', quoting(() => PROMPT)],
-      ['answers an empty object', 'quote_mismatch', quoting(() => ({}))],
     ],
     ['transaction'],
   );
@@ -503,23 +357,8 @@ const u64At = (data: Uint8Array, offset: number): bigint =>
   new DataView(data.buffer, data.byteOffset).getBigUint64(offset, true);
 
 /** Indexes and offsets of `exact_out_route_v2`, the form of a swap for a payment, by the IDL. */
-const ACCOUNT = {
-  user: 0,
-  source: 1,
-  destination: 2,
-  sourceMint: 3,
-  destinationMint: 4,
-  sourceProgram: 5,
-  destinationProgram: 6,
-} as const;
-const TAIL = { override: 7, eventAuthority: 8, self: 9 } as const;
-const NUMBER = {
-  out: 8,
-  quotedIn: 16,
-  slippageBps: 24,
-  platformFeeBps: 26,
-  positiveSlippageBps: 28,
-} as const;
+const ACCOUNT = { user: 0, source: 1, destination: 2 } as const;
+const NUMBER = { out: 8, quotedIn: 16, platformFeeBps: 26 } as const;
 
 describe('a service that lies in the swap instruction', () => {
   const lie = (change: (swap: FilledInstruction, victim: Victim) => FilledInstruction): Lie =>
@@ -539,159 +378,22 @@ describe('a service that lies in the swap instruction', () => {
       account(ACCOUNT.destination, theirUsdc, writable),
     ],
     [
-      'pays the output into another account of the wallet',
-      rule('swap_destination'),
-      lie((swap, { own }) => withAccount(swap, ACCOUNT.destination, writable(own.USDT))),
-    ],
-    [
-      'pays the output to the merchant',
-      rule('swap_destination'),
-      lie((swap) => withAccount(swap, ACCOUNT.destination, writable(address(sandbox.merchant)))),
-    ],
-    [
-      'diverts the output by the optional account',
-      rule('swap_destination_override'),
-      account(TAIL.override, theirUsdc, writable),
-    ],
-    [
       'takes from another account of the wallet',
       rule('swap_source'),
       lie((swap, { own }) => withAccount(swap, ACCOUNT.source, writable(own.USDT))),
     ],
-    [
-      "takes from the attacker's account",
-      rule('swap_source'),
-      account(ACCOUNT.source, theirBonk, writable),
-    ],
-    ['swaps for another wallet', rule('swap_user'), account(ACCOUNT.user, ATTACKER)],
-    ['sells another token', rule('swap_input_mint'), account(ACCOUNT.sourceMint, MINTS.usdt)],
-    ['buys another token', rule('swap_output_mint'), account(ACCOUNT.destinationMint, MINTS.usdt)],
-    [
-      'calls Token-2022 for the input',
-      rule('swap_input_program'),
-      account(ACCOUNT.sourceProgram, PROGRAMS.token2022),
-    ],
-    [
-      "calls the attacker's program for the output",
-      rule('swap_output_program'),
-      account(ACCOUNT.destinationProgram, ATTACKER),
-    ],
-    [
-      "has the attacker's event authority",
-      rule('jupiter_event_authority'),
-      account(TAIL.eventAuthority, ATTACKER),
-    ],
-    [
-      'names another program as itself',
-      rule('jupiter_event_authority'),
-      account(TAIL.self, PROGRAMS.jupiterV4),
-    ],
-    ['pays out one base unit', rule('swap_min_out'), bytes(NUMBER.out, () => u64(1n))],
     ['pays out nothing', rule('swap_min_out'), bytes(NUMBER.out, () => u64(0n))],
-    [
-      'pays out one base unit less',
-      rule('swap_min_out'),
-      bytes(NUMBER.out, ({ data }) => u64(u64At(data, NUMBER.out) - 1n)),
-    ],
     [
       'takes a thousand times as much',
       rule('swap_max_in'),
       bytes(NUMBER.quotedIn, ({ data }) => u64(u64At(data, NUMBER.quotedIn) * 1_000n)),
     ],
-    [
-      'takes a hundredth more',
-      rule('swap_max_in'),
-      bytes(NUMBER.quotedIn, ({ data }) => u64((u64At(data, NUMBER.quotedIn) * 101n) / 100n)),
-    ],
-    [
-      'takes the largest possible input',
-      rule('swap_max_in'),
-      bytes(NUMBER.quotedIn, () => u64(2n ** 64n - 1n)),
-    ],
-    ['takes nothing', rule('swap_max_in'), bytes(NUMBER.quotedIn, () => u64(0n))],
-    [
-      'allows itself a slippage of 100%',
-      rule('swap_max_in'),
-      bytes(NUMBER.slippageBps, () => u16(10_000)),
-    ],
-    [
-      'allows itself a slippage of 90% of half the input',
-      rule('swap_slippage'),
-      lie((swap) =>
-        written(
-          written(swap, NUMBER.quotedIn, u64(u64At(swap.data, NUMBER.quotedIn) / 2n)),
-          NUMBER.slippageBps,
-          u16(9_000),
-        ),
-      ),
-    ],
     ['takes a platform fee', rule('platform_fee'), bytes(NUMBER.platformFeeBps, () => u16(50))],
-    [
-      'takes all as a platform fee',
-      rule('platform_fee'),
-      bytes(NUMBER.platformFeeBps, () => u16(65_535)),
-    ],
-    [
-      "takes a platform fee to the attacker's account",
-      rule('platform_fee'),
-      lie((swap) => alsoNaming(written(swap, NUMBER.platformFeeBps, u16(50)), writable(theirUsdc))),
-    ],
-    [
-      'keeps all positive slippage',
-      rule('positive_slippage'),
-      bytes(NUMBER.positiveSlippageBps, () => u16(10_000)),
-    ],
     ['uses an unknown form', rule('jupiter_form'), form('0001020304050607')],
-    ['takes its amount from a ledger account', rule('jupiter_form'), form('96564774a75d0e68')],
-    [
-      'takes its amount from a ledger account, by shared accounts',
-      rule('jupiter_form'),
-      form('e6798f50779f6aaa'),
-    ],
-    ['withdraws the SOL of token accounts', rule('jupiter_form'), form('927c0e0000000000')],
-    [
-      'names a form with another order of accounts',
-      rule('jupiter_event_authority'),
-      form('3560e5cad8bbfa18'),
-    ],
-    ['has no data', rule('jupiter_form'), lie((swap) => ({ ...swap, data: new Uint8Array() }))],
-    [
-      'ends within its discriminator',
-      rule('jupiter_form'),
-      lie((swap) => ({ ...swap, data: swap.data.slice(0, 7) })),
-    ],
-    [
-      'ends within its numbers',
-      rule('jupiter_truncated'),
-      lie((swap) => ({ ...swap, data: swap.data.slice(0, NUMBER.slippageBps) })),
-    ],
-    [
-      'ends within its accounts',
-      rule('jupiter_truncated'),
-      lie((swap) => ({ ...swap, accounts: swap.accounts.slice(0, TAIL.self) })),
-    ],
     [
       'may write to another token account of the wallet',
       rule('exposed_account'),
       lie((swap, { own }) => alsoNaming(swap, writable(own.USDT))),
-    ],
-    [
-      'may write to a nonce account of the wallet',
-      rule('exposed_account'),
-      lie((swap, { wallet }) => {
-        const nonce = someKey(40);
-        sandbox.chain.setAccount(nonce, nonceAccount(wallet, someKey(41)));
-        return alsoNaming(swap, writable(nonce));
-      }),
-    ],
-    [
-      'may write to a stake account of the wallet',
-      rule('exposed_account'),
-      lie((swap, { wallet }) => {
-        const stake = someKey(42);
-        sandbox.chain.setAccount(stake, stakeAccount(wallet, wallet));
-        return alsoNaming(swap, writable(stake));
-      }),
     ],
     [
       'names another account of the wallet as read-only',
@@ -704,86 +406,6 @@ describe('a service that lies in the swap instruction', () => {
       lie((swap) => alsoNaming(swap, writable(ATTACKER), writable(theirUsdc), writable(theirBonk))),
     ],
   ]);
-
-  describe('with an instruction in the older form', () => {
-    /** Returns the same swap in the layout of V1, with its numbers after the route. */
-    const older = (
-      { accounts, data }: FilledInstruction,
-      { wallet }: Victim,
-      change: Partial<Terms> = {},
-      places: Partial<Terms['accounts']> = {},
-    ) => {
-      const none = PROGRAMS.jupiter;
-      const at = (index: number): Address => accounts[index]?.address ?? none;
-      const named = {
-        ...{ user: wallet, source: at(ACCOUNT.source), destination: at(ACCOUNT.destination) },
-        ...{ sourceMint: at(ACCOUNT.sourceMint), destinationMint: at(ACCOUNT.destinationMint) },
-        ...{
-          sourceProgram: PROGRAMS.token,
-          destinationProgram: PROGRAMS.token,
-          tokenProgram: PROGRAMS.token,
-          token2022: none,
-        },
-        ...{ override: none, fee: none, event: at(TAIL.eventAuthority), self: none },
-        ...{ authority: none, vaultIn: none, vaultOut: none },
-      };
-      const terms: Terms = {
-        accounts: { ...named, ...places },
-        exact: u64At(data, NUMBER.out),
-        quoted: u64At(data, NUMBER.quotedIn),
-        ...{
-          slippageBps: 50,
-          platformFeeBps: 0,
-          positiveSlippageBps: 0,
-          plan: routePlan(1, [RAYDIUM]),
-        },
-        venues: accounts.slice(TAIL.self + 1),
-        ...change,
-      };
-      return withAccount(swapInstruction(FORMS.exact_out_route, terms), 1, signer(wallet));
-    };
-    /**
-     * A swap of too much, with honest numbers at the end of its data. A parser that reads from the
-     * end would accept it.
-     */
-    const doubled = (swap: FilledInstruction, victim: Victim) => {
-      const greedy = older(swap, victim, { quoted: 400_000_000n });
-      return { ...greedy, data: concat(greedy.data, older(swap, victim).data.slice(-19)) };
-    };
-
-    const rows: readonly Row[] = [
-      // The venue knows only the newer forms, so this swap fails in the simulation before the
-      // signature.
-      ['and tells the truth', 'simulation_failed', lie((swap, victim) => older(swap, victim))],
-      [
-        'and names an account for its fee',
-        rule('fee_account'),
-        lie((swap, victim) => older(swap, victim, {}, { fee: theirUsdc })),
-      ],
-      [
-        'and takes a fee',
-        rule('platform_fee'),
-        lie((swap, victim) => older(swap, victim, { platformFeeBps: 50 })),
-      ],
-      [
-        'and diverts the output',
-        rule('swap_destination_override'),
-        lie((swap, victim) => older(swap, victim, {}, { override: theirUsdc })),
-      ],
-      [
-        'and takes more',
-        rule('swap_max_in'),
-        lie((swap, victim) => older(swap, victim, { quoted: 400_000_000n })),
-      ],
-      ['and takes more, with honest numbers at its end', rule('jupiter_plan'), lie(doubled)],
-      [
-        'and uses an unknown venue',
-        rule('jupiter_plan'),
-        lie((swap, victim) => older(swap, victim, { plan: routePlan(1, [{ swap: [255] }]) })),
-      ],
-    ];
-    declare(rows, WAYS, 'uses the older form ');
-  });
 
   describe('with a change of its signers or its program', () => {
     const cosigned = lie((swap) => alsoNaming(swap, signer(ATTACKER)));
@@ -841,10 +463,6 @@ describe('a service that answers something other than a swap instruction', () =>
   declare(
     [
       ['null', 'invalid_response', instead(null)],
-      ['nothing', 'invalid_response', instead(undefined)],
-      ['text', 'invalid_response', instead(PROMPT)],
-      ['an empty object', 'invalid_response', instead({})],
-      ['a list', 'invalid_response', instead([])],
       [
         'no instruction',
         'invalid_response',
@@ -856,19 +474,9 @@ describe('a service that answers something other than a swap instruction', () =>
         swapping((swap) => ({ ...swap, data: Buffer.from(swap.data).toString('base64') })),
       ],
       [
-        'data that is a list',
-        'invalid_response',
-        swapping((swap) => ({ ...swap, data: [...swap.data] })),
-      ],
-      [
         'a megabyte of data',
         'invalid_response',
         swapping((swap) => ({ ...swap, data: new Uint8Array(1_000_000) })),
-      ],
-      [
-        'accounts that are text',
-        'invalid_response',
-        swapping((swap) => ({ ...swap, accounts: swap.accounts.map(({ address: at }) => at) })),
       ],
       ['no accounts', 'invalid_response', swapping(({ program, data }) => ({ program, data }))],
       [
@@ -916,38 +524,9 @@ describe('a service that answers something other than a swap instruction', () =>
         answering((build) => ({ ...build, lookupTables: [PROMPT] })),
       ],
       [
-        'seven lookup tables',
-        rule('lookup_tables'),
-        answering((build) => ({
-          ...build,
-          lookupTables: Array.from({ length: 7 }, (_, index) => someKey(200 + index)),
-        })),
-      ],
-      [
-        'a lookup table twice',
-        rule('lookup_tables'),
-        answering((build) => ({
-          ...build,
-          lookupTables: [...build.lookupTables, ...build.lookupTables],
-        })),
-      ],
-      [
         'a lookup table that does not exist',
         rule('lookup_table_owner'),
         answering((build) => ({ ...build, lookupTables: [someKey(210)] })),
-      ],
-      [
-        'a lookup table that is a wallet',
-        rule('lookup_table_owner'),
-        answering((build, { wallet }) => ({ ...build, lookupTables: [wallet] })),
-      ],
-      [
-        "a lookup table that is the attacker's to rewrite",
-        rule('lookup_table_owner'),
-        answering((build) => {
-          sandbox.chain.setAccount(someKey(211), table({ addresses: [ATTACKER], owner: ATTACKER }));
-          return { ...build, lookupTables: [someKey(211)] };
-        }),
       ],
       [
         'a lookup table that is being closed',
@@ -1001,17 +580,12 @@ describe('a service that lies in the transaction around the swap', () => {
       const hostile = make(victim);
       return { ...honestly, instructions: [...hostile, ...honestly.instructions, ...hostile] };
     });
-  const token = (
-    program: Address,
-    accounts: FilledInstruction['accounts'],
-    data: ArrayLike<number>,
-  ) => instruction(program, accounts, data);
   const spl = (
     make: (
       victim: Victim,
     ) => readonly [accounts: FilledInstruction['accounts'], data: ArrayLike<number>],
     program: Address = PROGRAMS.token,
-  ) => around((victim) => [token(program, ...make(victim))]);
+  ) => around((victim) => [instruction(program, ...make(victim))]);
   const sys = (
     operation: number,
     make: (
@@ -1020,7 +594,7 @@ describe('a service that lies in the transaction around the swap', () => {
   ) => around((victim) => [system(operation, ...make(victim))]);
   const whole = u64(2n ** 64n - 1n);
   const bonk = u64(1_000_000n);
-  const [theirUsdc, theirBonk] = [theirs(MINTS.usdc), theirs(MINTS.bonk)];
+  const theirBonk = theirs(MINTS.bonk);
 
   declare(
     [
@@ -1034,14 +608,6 @@ describe('a service that lies in the transaction around the swap', () => {
         ]),
       ],
       [
-        'approves the attacker by ApproveChecked',
-        'defused',
-        spl(({ wallet, own }) => [
-          [writable(own.BONK), readonly(MINTS.bonk), readonly(ATTACKER), signer(wallet)],
-          concat([13], whole, [5]),
-        ]),
-      ],
-      [
         'gives a token account away',
         'defused',
         spl(({ wallet, own }) => [
@@ -1050,69 +616,11 @@ describe('a service that lies in the transaction around the swap', () => {
         ]),
       ],
       [
-        'gives away the right to close a token account',
-        'defused',
-        spl(({ wallet, own }) => [
-          [writable(own.USDC), signer(wallet)],
-          concat([6, 3, 1], keyBytes(ATTACKER)),
-        ]),
-      ],
-      [
-        'closes the account that the payment uses',
-        'defused',
-        spl(({ wallet, own }) => [[writable(own.USDC), writable(ATTACKER), signer(wallet)], [9]]),
-      ],
-      [
-        'closes another token account',
-        'defused',
-        spl(({ wallet, own }) => [[writable(own.USDT), writable(ATTACKER), signer(wallet)], [9]]),
-      ],
-      [
-        'burns tokens',
-        'defused',
-        spl(({ wallet, own }) => [
-          [writable(own.BONK), writable(MINTS.bonk), signer(wallet)],
-          concat([8], bonk),
-        ]),
-      ],
-      [
-        'burns tokens by BurnChecked',
-        'defused',
-        spl(({ wallet, own }) => [
-          [writable(own.BONK), writable(MINTS.bonk), signer(wallet)],
-          concat([15], bonk, [5]),
-        ]),
-      ],
-      [
         'transfers tokens',
         'defused',
         spl(({ wallet, own }) => [
           [writable(own.BONK), writable(theirBonk), signer(wallet)],
           concat([3], bonk),
-        ]),
-      ],
-      [
-        'transfers tokens by TransferChecked',
-        'defused',
-        spl(({ wallet, own }) => [
-          [writable(own.USDC), readonly(MINTS.usdc), writable(theirUsdc), signer(wallet)],
-          concat([12], u64(1_000n), [6]),
-        ]),
-      ],
-      [
-        'transfers as much as the price',
-        'defused',
-        spl(({ wallet, own }) => [
-          [writable(own.USDC), writable(theirUsdc), signer(wallet)],
-          concat([3], u64(10_000n)),
-        ]),
-      ],
-      [
-        'turns a token account into a multisig',
-        'defused',
-        spl(({ own }) => [
-          [writable(own.USDT), readonly(SYSVARS.rent), readonly(ATTACKER)],
-          [2, 1],
         ]),
       ],
       [
@@ -1126,33 +634,6 @@ describe('a service that lies in the transaction around the swap', () => {
           PROGRAMS.token2022,
         ),
       ],
-      [
-        'calls a batch of the token program',
-        'defused',
-        spl(({ wallet, own }) => [
-          [writable(own.BONK), writable(theirBonk), signer(wallet)],
-          concat([255, 3, 9, 3], bonk),
-        ]),
-      ],
-      [
-        'calls an unknown operation of Token-2022',
-        'defused',
-        spl(
-          ({ wallet, own }) => [
-            [writable(own.PYUSD), signer(wallet)],
-            [222, 1, 2],
-          ],
-          PROGRAMS.token2022,
-        ),
-      ],
-      [
-        'withdraws the excess SOL of a token account',
-        'defused',
-        spl(
-          ({ wallet, own }) => [[writable(own.USDC), writable(ATTACKER), signer(wallet)], [38]],
-          PROGRAMS.token2022,
-        ),
-      ],
       // System program
       [
         'transfers SOL',
@@ -1160,54 +641,9 @@ describe('a service that lies in the transaction around the swap', () => {
         around(({ wallet }) => [transferSol(wallet, ATTACKER, 400_000_000n)]),
       ],
       [
-        'transfers SOL to the merchant',
-        'defused',
-        around(({ wallet }) => [transferSol(wallet, address(sandbox.merchant), 400_000_000n)]),
-      ],
-      [
         'assigns the wallet',
         'defused',
         sys(1, ({ wallet }) => [[paying(wallet)], keyBytes(ATTACKER)]),
-      ],
-      [
-        'allocates data in the wallet',
-        'defused',
-        sys(8, ({ wallet }) => [[paying(wallet)], u64(80n)]),
-      ],
-      [
-        'creates an account by a seed',
-        'defused',
-        sys(3, ({ wallet }) => [
-          [paying(wallet), writable(someKey(60)), signer(wallet)],
-          concat(keyBytes(wallet), u64(1n), [120], u64(400_000_000n), u64(0n), keyBytes(ATTACKER)),
-        ]),
-      ],
-      [
-        'transfers SOL by a seed',
-        'defused',
-        sys(11, ({ wallet }) => [
-          [writable(someKey(61)), signer(wallet), writable(ATTACKER)],
-          concat(u64(1_000n), u64(1n), [120], keyBytes(PROGRAMS.system)),
-        ]),
-      ],
-      [
-        'withdraws from a nonce account',
-        'defused',
-        sys(5, ({ wallet }) => [
-          [
-            writable(someKey(40)),
-            writable(ATTACKER),
-            readonly(SYSVARS.recentBlockhashes),
-            readonly(SYSVARS.rent),
-            signer(wallet),
-          ],
-          u64(5_000n),
-        ]),
-      ],
-      [
-        'gives a nonce account away',
-        'defused',
-        sys(7, ({ wallet }) => [[writable(someKey(40)), signer(wallet)], keyBytes(ATTACKER)]),
       ],
       [
         'creates an account that must sign',
@@ -1228,17 +664,6 @@ describe('a service that lies in the transaction around the swap', () => {
           ],
         })),
       ],
-      [
-        'advances a durable nonce last',
-        rule('durable_nonce'),
-        parts((honestly, { wallet }) => ({
-          ...honestly,
-          instructions: [
-            ...honestly.instructions,
-            system(4, [writable(someKey(40)), readonly(SYSVARS.recentBlockhashes), signer(wallet)]),
-          ],
-        })),
-      ],
       // Other programs and the structure
       [
         'creates an account for the attacker',
@@ -1251,38 +676,6 @@ describe('a service that lies in the transaction around the swap', () => {
             mint: MINTS.pyusd,
             tokenProgram: PROGRAMS.token2022,
           }),
-        ]),
-      ],
-      [
-        'recovers a nested account',
-        'defused',
-        around(({ wallet, own }) => [
-          instruction(
-            PROGRAMS.associatedToken,
-            [
-              writable(own.USDT),
-              readonly(MINTS.usdt),
-              writable(theirUsdc),
-              writable(own.USDC),
-              readonly(MINTS.usdc),
-              paying(wallet),
-              readonly(PROGRAMS.token),
-            ],
-            [2],
-          ),
-        ]),
-      ],
-      [
-        'pays a huge price for compute units',
-        'defused',
-        around(() => [computeBudget(concat([3], u64(10n ** 12n)))]),
-      ],
-      [
-        'asks for a huge heap and hardly any account data',
-        'defused',
-        around(() => [
-          computeBudget(concat([1], u32(262_144))),
-          computeBudget(concat([4], u32(1))),
         ]),
       ],
       [
@@ -1304,17 +697,6 @@ describe('a service that lies in the transaction around the swap', () => {
         ]),
       ],
       [
-        'gives a stake account away',
-        'defused',
-        around(({ wallet }) => [
-          instruction(
-            PROGRAMS.stake,
-            [writable(someKey(42)), readonly(SYSVARS.clock), signer(wallet)],
-            concat(u32(1), keyBytes(ATTACKER), u32(1)),
-          ),
-        ]),
-      ],
-      [
         'sets no compute limit and no compute price',
         'defused',
         parts((honestly) => ({ ...honestly, instructions: honestly.instructions.slice(-1) })),
@@ -1330,25 +712,6 @@ describe('a service that lies in the transaction around the swap', () => {
         parts((honestly) => ({
           ...honestly,
           instructions: [...honestly.instructions, ...honestly.instructions.slice(-1)],
-        })),
-      ],
-      [
-        'claims fees beside the swap',
-        rule('one_swap'),
-        around(() => [
-          instruction(PROGRAMS.jupiter, [writable(theirUsdc)], fromHex('3ec6d6c1d59f6cd2')),
-        ]),
-      ],
-      [
-        "calls another version of Jupiter's program",
-        rule('one_swap'),
-        parts((honestly) => ({
-          ...honestly,
-          instructions: honestly.instructions.map((call) =>
-            call.programAddress === PROGRAMS.jupiter
-              ? { ...call, programAddress: PROGRAMS.jupiterV4 }
-              : call,
-          ),
         })),
       ],
       [
@@ -1388,23 +751,14 @@ describe('a service that lies in the encoding or the accounts of the transaction
   const instead = (transaction: unknown): Lie => ({
     transaction: (answer) => ({ ...answer, transaction }),
   });
-  const text = (change: (text: string) => unknown): Lie => ({
-    transaction: (answer) => ({ ...answer, transaction: change(answer.transaction) }),
-  });
   const unreadable = rule('transaction_encoding');
-  const loading = (
-    message: Message,
-    lookupTableAddress: Address,
-    readonlyIndexes: readonly number[],
-  ): Message => ({
+  const loading = (lookupTableAddress: Address) => (message: Message) => ({
     ...message,
     addressTableLookups: [
       ...(message.addressTableLookups ?? []),
-      { lookupTableAddress, readonlyIndexes, writableIndexes: [] },
+      { lookupTableAddress, readonlyIndexes: [0], writableIndexes: [] },
     ],
   });
-  const also = (...tables: readonly Address[]) =>
-    numbers((message) => tables.reduce((loaded, key) => loading(loaded, key, [0]), message));
   /** Stores a lookup table with other entries than the transaction was compiled with. */
   const tableOf = (
     key: number,
@@ -1433,82 +787,15 @@ describe('a service that lies in the encoding or the accounts of the transaction
         },
       ],
       [
-        'wants another signature',
-        rule('transaction_signers'),
-        parts((honestly) => ({
-          ...honestly,
-          instructions: [
-            ...honestly.instructions,
-            instruction(PROGRAMS.memo, [signer(ATTACKER)], [65]),
-          ],
-        })),
-      ],
-      [
         'contains a signature',
         rule('transaction_presigned'),
         raw((bytes) => bytes.map((byte, at) => (at > 0 && at <= 64 ? at : byte))),
       ],
-      [
-        'contains a byte of a signature',
-        rule('transaction_presigned'),
-        raw((bytes) => bytes.map((byte, at) => (at === 64 ? 1 : byte))),
-      ],
       // Encoding
       ['answers with text that is no base64', unreadable, instead('!!!! this is no base64 !!!!')],
-      [
-        'answers with base64url',
-        unreadable,
-        text((encoded) => `${encoded.replace(/\+/g, '-').replace(/\//g, '_')}_`),
-      ],
-      [
-        'answers with a line break in base64',
-        unreadable,
-        text((encoded) => `${encoded.slice(0, 76)}\n${encoded.slice(76)}`),
-      ],
-      ['answers with a prompt', unreadable, instead(PROMPT)],
-      ['answers with an empty text', unreadable, instead('')],
-      ['answers with two kilobytes of zeros', unreadable, instead(base64(new Uint8Array(2_048)))],
-      [
-        'pads the swap to two kilobytes',
-        unreadable,
-        raw((bytes) => concat(bytes, new Uint8Array(2_048 - bytes.length))),
-      ],
       ['answers with ten megabytes', unreadable, instead('A'.repeat(10_000_000))],
-      [
-        'answers with noise',
-        unreadable,
-        instead(base64(Uint8Array.from({ length: 600 }, (_, at) => (at * 89 + 7) % 256))),
-      ],
       ['adds a byte at the end', unreadable, raw((bytes) => concat(bytes, [0]))],
-      ['drops the last byte', unreadable, raw((bytes) => bytes.subarray(0, -1))],
-      [
-        'answers with a transaction of version 1',
-        unreadable,
-        raw((bytes) => bytes.map((byte, at) => (at === 65 ? 0x81 : byte))),
-      ],
-      [
-        'answers with a transaction without a version',
-        unreadable,
-        raw((bytes) => concat(bytes.subarray(0, 65), bytes.subarray(66))),
-      ],
-      [
-        'adds a signature slot without a signer',
-        unreadable,
-        raw((bytes) => concat([2], new Uint8Array(128), bytes.subarray(65))),
-      ],
       ['answers with null', unreadable, instead(null)],
-      [
-        'answers without a transaction',
-        unreadable,
-        { transaction: ({ transaction: _, ...rest }) => rest },
-      ],
-      ['answers with a number', unreadable, instead(7)],
-      [
-        'answers with a list of bytes',
-        unreadable,
-        text((encoded) => [...Buffer.from(encoded, 'base64')]),
-      ],
-      ['answers with an object', unreadable, instead({ toString: () => 'AAAA', length: 4 })],
       // Accounts
       [
         'marks its programs as writable',
@@ -1519,77 +806,23 @@ describe('a service that lies in the encoding or the accounts of the transaction
         })),
       ],
       [
-        'names an account index that does not exist',
-        rule('transaction_accounts'),
-        numbers((message) => ({
-          ...message,
-          instructions: message.instructions.map((call) => ({
-            ...call,
-            accountIndices: [...(call.accountIndices ?? []), 250],
-          })),
-        })),
-      ],
-      [
-        'calls the fee payer as a program',
-        rule('transaction_accounts'),
-        numbers((message) => ({
-          ...message,
-          instructions: [
-            ...message.instructions,
-            { programAddressIndex: 0, accountIndices: [], data: new Uint8Array() },
-          ],
-        })),
-      ],
-      [
         'names an account a second time by a lookup table',
         rule('transaction_accounts'),
         parts((honestly, { wallet }) => {
           sandbox.chain.setAccount(someKey(220), table({ addresses: [wallet] }));
-          return sealed(honestly, (message) => loading(message, someKey(220), [0]));
+          return sealed(honestly, loading(someKey(220)));
         }),
       ],
       // Lookup tables
-      ['uses a lookup table that does not exist', rule('lookup_table_owner'), also(someKey(221))],
       [
-        'uses a token account as a lookup table',
+        'uses a lookup table that does not exist',
         rule('lookup_table_owner'),
-        parts((honestly, { own }) =>
-          sealed(honestly, (message) => loading(message, own.BONK, [0])),
-        ),
-      ],
-      [
-        'uses a lookup table that the attacker can rewrite',
-        rule('lookup_table_owner'),
-        tableOf(222, output, (victim) => ({ addresses: [output(victim)], owner: ATTACKER })),
-      ],
-      [
-        'uses a lookup table that was never initialised',
-        rule('lookup_table_owner'),
-        tableOf(223, output, (victim) => ({ addresses: [output(victim)], state: 0 })),
-      ],
-      [
-        'uses a lookup table that is being closed',
-        rule('lookup_table_inactive'),
-        tableOf(224, output, (victim) => ({ addresses: [output(victim)], deactivationSlot: 3n })),
+        numbers(loading(someKey(221))),
       ],
       [
         "uses a lookup table with the attacker's account as the output",
         rule('swap_destination'),
         tableOf(225, output, () => ({ addresses: [theirs(MINTS.usdc)] })),
-      ],
-      [
-        'uses a lookup table with another account of the wallet as the source',
-        rule('swap_source'),
-        tableOf(
-          226,
-          ({ own }) => own.BONK,
-          ({ own }) => ({ addresses: [own.USDT] }),
-        ),
-      ],
-      [
-        'uses an entry beyond the end of a lookup table',
-        rule('lookup_table_entry'),
-        tableOf(227, output, () => ({ addresses: [] })),
       ],
       [
         'uses an entry that a lookup table got in the same slot',
@@ -1604,12 +837,6 @@ describe('a service that lies in the encoding or the accounts of the transaction
         'defused',
         tableOf(229, output, (victim) => ({ addresses: [output(victim)] })),
       ],
-      [
-        'uses seven lookup tables',
-        rule('lookup_tables'),
-        also(...Array.from({ length: 7 }, (_, index) => someKey(230 + index))),
-      ],
-      ['uses a lookup table twice', rule('lookup_tables'), also(someKey(240), someKey(240))],
     ],
     ['transaction'],
   );
@@ -1625,16 +852,6 @@ describe('a service that lies beside the transaction', () => {
   declare(
     [
       ['claims no expiry', 'defused', answering({ lastValidBlockHeight: '999999999999' })],
-      ['claims a past expiry', 'defused', answering({ lastValidBlockHeight: '0' })],
-      ['claims an expiry at height -1', 'defused', answering({ lastValidBlockHeight: '-1' })],
-      ['claims a word as expiry', 'defused', answering({ lastValidBlockHeight: 'soon' })],
-      ['claims a number as expiry', 'defused', answering({ lastValidBlockHeight: 1e21 })],
-      ['claims null as expiry', 'defused', answering({ lastValidBlockHeight: null })],
-      [
-        'claims no compute units',
-        'defused',
-        answering({ computeUnitLimit: 0, priorityFeeLamports: '-5' }),
-      ],
       [
         'claims infinite compute units',
         'defused',
@@ -1653,11 +870,6 @@ describe('a service that lies beside the transaction', () => {
         answering({ message: PROMPT, header: PROMPT, signature: 'A'.repeat(88) }),
       ],
       ['answers null', unreadable, instead(null)],
-      ['answers nothing', unreadable, instead(undefined)],
-      ['answers text', unreadable, instead(PROMPT)],
-      ['answers a number', unreadable, instead(0)],
-      ['answers a list', unreadable, instead(['AAAA'])],
-      ['answers an empty object', unreadable, instead({})],
       [
         'answers through a prototype',
         unreadable,
@@ -1795,7 +1007,6 @@ unsampled('a service that hangs or throws', () => {
     ['an error of its own', new Error(PROMPT)],
     ['text', PROMPT],
     ['undefined', undefined],
-    ['null', null],
     [
       'an object that looks like a QuoteError',
       {

@@ -5,11 +5,11 @@ import { createClient, type Client } from 'exact-change';
 import { createHandler, rateLimit } from 'exact-change/http';
 import { fileJournal } from 'exact-change/journal/file';
 import { postgresJournal } from 'exact-change/journal/postgres';
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { entryV2, envelopeV2 } from '../fixtures/malformed-402.js';
 import { failureOf, payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { answerTerms, startSeller } from '../helpers/seller.js';
+import { answerTerms, sellerOfTest } from '../helpers/seller.js';
 import { expectUnread, expectUntouched, nothingSent } from '../helpers/untouched.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
@@ -98,8 +98,7 @@ describe('a refusal', () => {
 
   it('says why none of several offers can be paid', async () => {
     const accepts = ['eip155:8453', 'eip155:137'].map((network) => entryV2({ network }));
-    const seller = await startSeller((_, response) => answerTerms(response, envelopeV2(accepts)));
-    onTestFinished(() => seller.close());
+    const seller = await sellerOfTest((_, response) => answerTerms(response, envelopeV2(accepts)));
     const payer = await payerOn(sandbox);
     const error = await failureOf(payer.client.fetch(seller.url), 'no_payable_offer');
     expect(error.message).toContain('2 offers can be paid. Offer 1 is for Base, and this client ');

@@ -12,8 +12,8 @@ afterEach(async () => {
   await client?.close();
 });
 
-/** More calls than can continue in a few turns of the event loop. */
-const CROWD = 120;
+/** More calls than go on in two turns of the event loop. */
+const CROWD = 70;
 const PRICE = 10_000n;
 
 const merchantHolds = () => tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints.USDC);
@@ -34,7 +34,7 @@ function arrivingOneByOne(calls: number): typeof fetch {
   };
 }
 
-describe('120 parallel calls of a wallet without the token', () => {
+describe('70 parallel calls of a wallet without the token', () => {
   it('make one swap and pay once each when their 402s arrive in sequence', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '10000000' });
     const options = { journal: memoryJournal(), fetch: arrivingOneByOne(CROWD) };

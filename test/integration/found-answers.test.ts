@@ -1,13 +1,13 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { memoryJournal, SOLANA_MAINNET, type Attempt, type Journal } from 'exact-change';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { withCoordination, createCoordination } from '../../src/journal/registry.js';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { listOf } from '../helpers/attempts.js';
 import { until } from '../helpers/chain.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
+import { answerTerms, isPaid, type Seller, sellerOfTest } from '../helpers/seller.js';
 import { answer, offerOf, settle, settlementHeader } from '../helpers/settling.js';
 import { signedOf, timesSpent } from '../helpers/spends.js';
 
@@ -20,7 +20,7 @@ const holder = (journal: Journal = memoryJournal()) => payerOn(sandbox, { USDC: 
 /** A seller that settles a payment, sends half of its answer, and disconnects at `cut`. */
 async function halving(): Promise<{ readonly seller: Seller; cut(): Promise<void> }> {
   const cuts: (() => void)[] = [];
-  const seller = await startSeller((request, response) => {
+  const seller = await sellerOfTest((request, response) => {
     if (!isPaid(request)) return answerTerms(response, terms());
     void settle(sandbox, request).then((settled) => {
       response.writeHead(200, { 'content-length': '1000', ...settlementHeader({ ...settled }) });
@@ -28,7 +28,6 @@ async function halving(): Promise<{ readonly seller: Seller; cut(): Promise<void
       cuts.push(() => request.socket.destroy());
     });
   });
-  onTestFinished(() => seller.close());
   return {
     seller,
     cut: async () => (await until('half of the answer was sent', () => cuts.shift()))(),
@@ -161,11 +160,10 @@ describe('a repeated call with a claim that arrives too late', () => {
       coordination: () => shared,
     };
     const payer = await payerOn(sandbox, { USDC: '1' }, { journal, timeouts: { journal: 500 } });
-    const seller = await startSeller((request, response) => {
+    const seller = await sellerOfTest((request, response) => {
       if (!isPaid(request)) return answerTerms(response, terms());
       request.socket.destroy();
     });
-    onTestFinished(() => seller.close());
     await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
     let arrive = (): void => undefined;
     late = new Promise((resolve) => (arrive = resolve));
@@ -181,7 +179,7 @@ describe('a repeated call with a claim that arrives too late', () => {
 describe('a second payment after a refused payment', () => {
   it('is not presented again once the chain shows the first', async () => {
     const payer = await payerOn(sandbox, { USDC: '1' }, { policy: { resign: 1 } });
-    const seller = await startSeller((request, response) => {
+    const seller = await sellerOfTest((request, response) => {
       if (!isPaid(request)) return answerTerms(response, terms());
       if (seller.paid.length === 1)
         return answerTerms(response, { ...terms(), error: 'No matching payment requirements' });
@@ -190,7 +188,6 @@ describe('a second payment after a refused payment', () => {
         answer(response, 200, {}, settlementHeader({ ...settled })),
       );
     });
-    onTestFinished(() => seller.close());
     await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
     const [first] = seller.paid;
     if (first === undefined) throw new Error('Nothing was paid.');

@@ -2,7 +2,7 @@ import { createKeyPairSignerFromBytes } from '@solana/kit';
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import { ExactSvmScheme } from '@x402/svm/exact/client';
 import { memoryJournal, SOLANA_MAINNET, type ClientOptions } from 'exact-change';
-import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { fingerprintOf } from '../../src/payments/reconcile/find-earlier.js';
 import type { Attempt } from '../../src/journal/types.js';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
@@ -10,7 +10,7 @@ import { attemptOf, DAY_MS } from '../helpers/attempts.js';
 import { until } from '../helpers/chain.js';
 import { failureOf, payerOf, payerOn, secretBytes, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
+import { answerTerms, isPaid, type Seller, sellerOfTest } from '../helpers/seller.js';
 import { offerOf, settle } from '../helpers/settling.js';
 import { signedOf, timesSpent } from '../helpers/spends.js';
 
@@ -30,12 +30,10 @@ function jump(ms: number): void {
 
 /** A seller that drops the connection of each paid request and settles nothing. */
 async function losing(): Promise<Seller> {
-  const seller = await startSeller((request, response) => {
+  return sellerOfTest((request, response) => {
     if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
     request.socket.destroy();
   });
-  onTestFinished(() => seller.close());
-  return seller;
 }
 
 describe('an orphaned reservation that another process left after a call', () => {

@@ -9,7 +9,7 @@ import { listOf } from '../helpers/attempts.js';
 import { tokenAccount, until } from '../helpers/chain.js';
 import { closePayers, failureOf, payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
+import { answerTerms, isPaid, sellerOfTest } from '../helpers/seller.js';
 import { offerOf } from '../helpers/settling.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
@@ -28,11 +28,10 @@ async function unsettled(own: Change, others: Change) {
     await file.close();
     await rm(directory, { recursive: true });
   });
-  const seller = await startSeller((request, response) => {
+  const seller = await sellerOfTest((request, response) => {
     if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
     response.end('served for nothing');
   });
-  onTestFinished(() => seller.close());
   const journalWith = (change: Change) => ({
     ...file,
     coordination: (of: Owner): Coordination => {

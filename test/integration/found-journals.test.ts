@@ -12,7 +12,7 @@ import { createDatabase } from '../helpers/database.js';
 import { closePayers, failureOf, payerOn } from '../helpers/payer.js';
 import { wireTo } from '../helpers/postgres.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
+import { answerTerms, isPaid, sellerOfTest, startSeller } from '../helpers/seller.js';
 import { offerOf, settle } from '../helpers/settling.js';
 import { seenSince } from '../helpers/seen-since.js';
 import { signedOf, timesSpent } from '../helpers/spends.js';
@@ -102,12 +102,10 @@ async function keepingClaims(): Promise<{ readonly journal: Journal; mend(): voi
 
 describe('a call with a claim that the journal fails to drop', () => {
   const lossy = async () => {
-    const seller = await startSeller((request, response) => {
+    return sellerOfTest((request, response) => {
       if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
       void settle(sandbox, request).then(() => request.socket.destroy());
     });
-    onTestFinished(() => seller.close());
-    return seller;
   };
 
   it('is refused as already spent when it is repeated, also by another client', async () => {
@@ -149,13 +147,12 @@ describe('a call with a claim that the journal fails to drop', () => {
       await late;
     });
     let presented = 0;
-    const seller = await startSeller((request, response) => {
+    const seller = await sellerOfTest((request, response) => {
       if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
       presented += 1;
       const settling = presented === 1 ? Promise.resolve() : settle(sandbox, request);
       void settling.then(() => request.socket.destroy());
     });
-    onTestFinished(() => seller.close());
     const payer = await payerOn(sandbox, { USDC: '1' }, { journal, timeouts: { journal: 1_000 } });
     await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
     await until('the claim is dropped', async () => (landed ? true : undefined));

@@ -1,9 +1,9 @@
 import { isExactChangeError, memoryJournal } from 'exact-change';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
+import { answerTerms, isPaid, sellerOfTest } from '../helpers/seller.js';
 import { answer, offerOf, settle, settlementHeader } from '../helpers/settling.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
@@ -17,13 +17,12 @@ it.each([
 ])(
   'an answer that its caller gives up unread%s is not paid anew at once: claims %s',
   async (how, claims) => {
-    const seller = await startSeller((request, response) => {
+    const seller = await sellerOfTest((request, response) => {
       if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox, {})]));
       void settle(sandbox, request).then((settled) =>
         answer(response, 200, { ok: true }, settlementHeader({ ...settled })),
       );
     });
-    onTestFinished(() => seller.close());
     const journal = claims === 'of the process' ? {} : { journal: memoryJournal() };
     const { client, signed } = await payerOn(sandbox, { USDC: '1' }, journal);
     const controller = new AbortController();

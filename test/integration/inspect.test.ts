@@ -966,9 +966,11 @@ unsampled('inspectSwap, if another wallet controls an account of the wallet', ()
   ];
 
   it.each(
-    used.flatMap(([wish, symbol]) =>
-      spoils.map((spoiled) => [wish.from, wish.to, symbol, ...spoiled, wish] as const),
-    ),
+    // Each account is spoiled in one way at least, and each way is used once.
+    spoils.map((spoiled, index) => {
+      const [wish, symbol] = used[index % used.length]!;
+      return [wish.from, wish.to, symbol, ...spoiled, wish] as const;
+    }),
   )(
     'refuses a swap of %s to %s if the account for %s breaks %s',
     async (_from, _to, symbol, rule, offset, bytes, wish) => {

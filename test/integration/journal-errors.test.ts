@@ -6,14 +6,14 @@ import {
   type ClientOptions,
   type Journal,
 } from 'exact-change';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { listOf } from '../helpers/attempts.js';
 import { tokenAmount, until } from '../helpers/chain.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { timesSpent } from '../helpers/spends.js';
-import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
+import { answerTerms, isPaid, sellerOfTest } from '../helpers/seller.js';
 import { offerOf } from '../helpers/settling.js';
 import { expectUnread, expectUntouched, nothingSent } from '../helpers/untouched.js';
 
@@ -270,11 +270,10 @@ describe('a client at a journal that hangs while a payment is open', () => {
     const { journal, repair } = breakable('similar', never, () => asking);
     let asking = false;
     const payer = await payerOn(sandbox, { USDC: '1' }, { journal, ...impatient });
-    const seller = await startSeller((request, response) => {
+    const seller = await sellerOfTest((request, response) => {
       if (isPaid(request)) return void request.socket.destroy();
       answerTerms(response, envelopeV2([offerOf(sandbox)]));
     });
-    onTestFinished(() => seller.close());
     await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
     asking = true;
     await failureOf(payer.client.fetch(seller.url), 'journal_unavailable');

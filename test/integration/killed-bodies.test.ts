@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { until } from '../helpers/chain.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
-import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
+import { answerTerms, isPaid, sellerOfTest } from '../helpers/seller.js';
 import { offerOf, settle, settlementHeader } from '../helpers/settling.js';
 import { timesSpent } from '../helpers/spends.js';
 import { programOf } from '../helpers/program.js';
@@ -39,7 +39,7 @@ interface Killed {
  * Returns a payer with the same wallet and journal that comes after it.
  */
 async function killed(method: string, reads: 'nothing' | 'half' | 'all'): Promise<Killed> {
-  const seller = await startSeller((request, response) => {
+  const seller = await sellerOfTest((request, response) => {
     if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
     void settle(sandbox, request).then((settled) => {
       response.writeHead(200, {
@@ -50,7 +50,6 @@ async function killed(method: string, reads: 'nothing' | 'half' | 'all'): Promis
       if (reads === 'all' || seller.paid.length > 1) response.end('data: 2\n\n');
     });
   });
-  onTestFinished(() => seller.close());
   const path = join(directory, `${method}-${reads}.jsonl`);
   const journal = fileJournal(path);
   onTestFinished(() => journal.close());

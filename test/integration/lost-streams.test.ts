@@ -17,14 +17,14 @@ import {
   type Attempt,
   type Journal,
 } from 'exact-change';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { listOf } from '../helpers/attempts.js';
 import { until } from '../helpers/chain.js';
 import { journalOf, type JournalKind } from '../helpers/journals.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
+import { answerTerms, isPaid, type Seller, sellerOfTest } from '../helpers/seller.js';
 import { offerOf, settle, settlementHeader } from '../helpers/settling.js';
 import { signedOf, timesSpent } from '../helpers/spends.js';
 
@@ -54,7 +54,7 @@ interface Bought {
 async function bought(kind: JournalKind = 'memory'): Promise<Bought> {
   const ends: { end(): void; cut(): void }[] = [];
   let broken = 0;
-  const seller = await startSeller((request, response) => {
+  const seller = await sellerOfTest((request, response) => {
     if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
     void settle(sandbox, request).then((settled) => {
       response.writeHead(200, {
@@ -66,7 +66,6 @@ async function bought(kind: JournalKind = 'memory'): Promise<Bought> {
       ends.push({ end: () => response.end('data: 2\n\n'), cut: () => request.socket.destroy() });
     });
   });
-  onTestFinished(() => seller.close());
   const inner = await journalOf(kind);
   const written: Attempt[] = [];
   const journal = {
@@ -271,7 +270,7 @@ describe('a paid answer that is read to its end', () => {
   });
 
   it.each(['a 204', 'an empty body'])('is delivered with its headers, for %s', async (form) => {
-    const seller = await startSeller((request, response) => {
+    const seller = await sellerOfTest((request, response) => {
       if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
       void settle(sandbox, request).then((settled) => {
         response.writeHead(form === 'a 204' ? 204 : 200, {
@@ -281,7 +280,6 @@ describe('a paid answer that is read to its end', () => {
         response.end();
       });
     });
-    onTestFinished(() => seller.close());
     const journal = memoryJournal();
     const payer = await payerOn(sandbox, { USDC: '1' }, { journal });
     await payer.client.fetch(seller.url, post);

@@ -14,7 +14,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { failureOf, recordingSigner } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { startSeller } from '../helpers/seller.js';
+import { sellerOfTest } from '../helpers/seller.js';
 import { offerOf, settle } from '../helpers/settling.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
@@ -220,8 +220,7 @@ describe.each(Object.keys(CONNECT) as Sdk[])(
 );
 
 it('keeps a fetch of the client apart from a tool call that is under way', async () => {
-  const seller = await startSeller((_, response) => response.end('free'));
-  onTestFinished(() => seller.close());
+  const seller = await sellerOfTest((_, response) => response.end('free'));
   const answers: string[] = [];
   const mcp = await CONNECT['SDK v1'](async () => {
     // A model chooses the headers of its calls, and numbers can be guessed.

@@ -24,7 +24,7 @@ import { blocksOf } from '../helpers/guides.js';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { failureOf, payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
+import { answerTerms, isPaid, sellerOfTest } from '../helpers/seller.js';
 import { answer, offerOf, settle, settlementHeader } from '../helpers/settling.js';
 
 const sandbox = await useSandbox();
@@ -174,7 +174,7 @@ describe('observe', () => {
     const { client: plain } = await payerOn(sandbox, { USDC: '1' });
     const { options, spans } = recorder();
     const client = observe(plain, options);
-    const seller = await startSeller((request, response) => {
+    const seller = await sellerOfTest((request, response) => {
       if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
       if (seller.paid.length > 1) return request.destroy();
       const pending = { success: false, errorReason: 'settlement_pending', transaction: '' };
@@ -182,7 +182,6 @@ describe('observe', () => {
         answer(response, 402, {}, settlementHeader(pending)),
       );
     });
-    onTestFinished(() => seller.close());
     await failureOf(client.fetch(seller.url), 'payment_uncertain');
     const paths = pathsOf(spans()).filter((path) => /^exact_change.payment( > GET)?$/.test(path));
     expect(paths).toEqual([
@@ -222,11 +221,10 @@ describe('observe', () => {
       },
     };
     const ending = new AbortController();
-    const seller = await startSeller((request, response) => {
+    const seller = await sellerOfTest((request, response) => {
       if (isPaid(request)) ending.abort();
       else answerTerms(response, envelopeV2([offerOf(sandbox)]));
     });
-    onTestFinished(() => seller.close());
     const unhandled = vi.fn();
     process.on('unhandledRejection', unhandled);
     onTestFinished(() => void process.off('unhandledRejection', unhandled));

@@ -1,10 +1,10 @@
 import { memoryJournal, receiptOf, SOLANA_MAINNET, type ClientOptions } from 'exact-change';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { entryV2, envelopeV2 } from '../fixtures/malformed-402.js';
 import { until } from '../helpers/chain.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
+import { answerTerms, isPaid, sellerOfTest } from '../helpers/seller.js';
 import { signedOf, timesSpent } from '../helpers/spends.js';
 import { paidOf } from '../helpers/worth.js';
 
@@ -18,12 +18,6 @@ const terms = (change: Record<string, unknown> = {}) =>
     entryV2({ payTo: sandbox.merchant, extra: { feePayer: sandbox.feePayer }, ...change }),
   ]);
 
-async function selling(handler: Parameters<typeof startSeller>[0]): Promise<Seller> {
-  const seller = await startSeller(handler);
-  onTestFinished(() => seller.close());
-  return seller;
-}
-
 const settledOf = (payer: Payer) => timesSpent(sandbox, payer, 'USDC');
 
 describe('a request with an earlier payment', () => {
@@ -32,7 +26,7 @@ describe('a request with an earlier payment', () => {
     async (status) => {
       const payer = await holder();
       const headers: unknown[] = [];
-      const seller = await selling((request, response) => {
+      const seller = await sellerOfTest((request, response) => {
         if (!isPaid(request)) return answerTerms(response, terms());
         headers.push(request.headers['payment-signature']);
         response.writeHead(status, status === 302 ? { location: '/elsewhere' } : {}).end();
@@ -46,7 +40,7 @@ describe('a request with an earlier payment', () => {
   it('is not paid again when the next 402 raises the price or names another payee', async () => {
     const payer = await holder();
     let asked = 0;
-    const seller = await selling((request, response) => {
+    const seller = await sellerOfTest((request, response) => {
       if (isPaid(request)) return void request.socket.destroy();
       asked += 1;
       answerTerms(
@@ -73,7 +67,7 @@ describe('a request with an earlier payment', () => {
         asset,
       });
     const entries = [entry(sandbox.mints.USDC.address), entry(sandbox.mints.USDT.address)];
-    const seller = await selling((request, response) => {
+    const seller = await sellerOfTest((request, response) => {
       if (isPaid(request)) return void request.socket.destroy();
       answerTerms(response, envelopeV2(entries));
     });
@@ -86,7 +80,7 @@ describe('a request with an earlier payment', () => {
   it('is not paid again when its redirect leads to another address each time', async () => {
     const payer = await holder();
     let visits = 0;
-    const seller = await selling((request, response) => {
+    const seller = await sellerOfTest((request, response) => {
       if (request.url === '/x')
         return void response.writeHead(302, { location: `/y?sid=${(visits += 1)}` }).end();
       if (isPaid(request)) return void request.socket.destroy();
@@ -100,7 +94,7 @@ describe('a request with an earlier payment', () => {
 
   it('is not paid again when its body is a form with another boundary each time', async () => {
     const payer = await holder();
-    const seller = await selling((request, response) => {
+    const seller = await sellerOfTest((request, response) => {
       if (isPaid(request)) return void request.socket.destroy();
       answerTerms(response, terms());
     });
@@ -171,11 +165,11 @@ describe('a process that ends while it reports a paid purchase', () => {
 describe('an idempotency key', () => {
   it('never carries a payment to another host, and is refused for another request', async () => {
     const payer = await holder();
-    const good = await selling((request, response) => {
+    const good = await sellerOfTest((request, response) => {
       if (isPaid(request)) return void request.socket.destroy();
       answerTerms(response, terms());
     });
-    const evil = await selling((request, response) => {
+    const evil = await sellerOfTest((request, response) => {
       if (isPaid(request)) return void response.writeHead(200).end();
       answerTerms(response, terms());
     });

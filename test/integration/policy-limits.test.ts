@@ -5,7 +5,7 @@ import { tokenAmount, until } from '../helpers/chain.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { timesSpent } from '../helpers/spends.js';
-import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
+import { answerTerms, isPaid, type Seller, sellerOfTest } from '../helpers/seller.js';
 import { answer, offerOf, settle, settlementHeader } from '../helpers/settling.js';
 import { refusal } from '../helpers/untouched.js';
 
@@ -25,14 +25,12 @@ async function used({ client }: Payer, name: string): Promise<string[]> {
 
 /** A seller that settles and serves what it asks for. */
 async function selling(change: Record<string, unknown> = {}): Promise<Seller> {
-  const seller = await startSeller((request, response) => {
+  return sellerOfTest((request, response) => {
     if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox, change)]));
     void settle(sandbox, request).then((settled) =>
       answer(response, settled.success ? 200 : 500, {}, settlementHeader({ ...settled })),
     );
   });
-  onTestFinished(() => seller.close());
-  return seller;
 }
 
 /** Caps with room for five payments of a cent in USDC to one seller, and their rows when full. */

@@ -5,12 +5,12 @@ import {
   type ClientOptions,
   type MessageSigner,
 } from 'exact-change';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { landed, signaturesOf, tokenAccount, until } from '../helpers/chain.js';
 import { failureOf, payerOf, payerOn, recordingSigner, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { isPaid, startSeller, type Seller } from '../helpers/seller.js';
+import { isPaid, type Seller, sellerOfTest } from '../helpers/seller.js';
 import { answer, offerOf, paymentHeader, settle, settlementHeader } from '../helpers/settling.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
@@ -38,14 +38,12 @@ const refuse =
 /** Handles each paid request by the next sale, then by the last; asks for payment before. */
 async function selling(sales: readonly Sale[], asking = ask()): Promise<Seller> {
   let sold = 0;
-  const seller = await startSeller((request, response) => {
+  return sellerOfTest((request, response) => {
     if (!isPaid(request)) return void asking(response);
     const sale = sales[Math.min(sold, sales.length - 1)];
     sold += 1;
     void sale?.(request, response);
   });
-  onTestFinished(() => seller.close());
-  return seller;
 }
 
 /** Returns a payer that pays ahead at a seller, after a first call that asked for terms. */

@@ -6,14 +6,14 @@ import {
   type Journal,
   type PayingRequestInit,
 } from 'exact-change';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { withCoordination, createCoordination } from '../../src/journal/registry.js';
 import type { Coordination } from '../../src/journal/types.js';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { landed, until } from '../helpers/chain.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
+import { answerTerms, isPaid, type Seller, sellerOfTest } from '../helpers/seller.js';
 import { signedOf } from '../helpers/spends.js';
 import { answer, offerOf, paymentHeader, settle, settlementHeader } from '../helpers/settling.js';
 
@@ -32,7 +32,7 @@ const settled = (payer: Payer) =>
  */
 async function losing(settles: boolean): Promise<Seller> {
   let shown = 0;
-  const seller = await startSeller((request, response) => {
+  return sellerOfTest((request, response) => {
     if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
     shown += 1;
     if (shown > 1)
@@ -46,8 +46,6 @@ async function losing(settles: boolean): Promise<Seller> {
       request.socket.destroy(),
     );
   });
-  onTestFinished(() => seller.close());
-  return seller;
 }
 
 const post: PayingRequestInit = { method: 'POST', body: '{"n":1}' };
@@ -144,7 +142,7 @@ describe('a seller that takes a payment and then asks again with unpayable terms
   /** Starts a seller with payable terms at first, and with unpayable terms after a payment. */
   const turning = async (refuse: (response: ServerResponse) => void, settles: boolean) => {
     let taken = false;
-    const seller = await startSeller((request, response) => {
+    return sellerOfTest((request, response) => {
       if (isPaid(request)) {
         taken = true;
         const settling = settles ? settle(sandbox, request) : Promise.resolve();
@@ -153,8 +151,6 @@ describe('a seller that takes a payment and then asks again with unpayable terms
       if (taken && request.url !== '/x') return refuse(response);
       answerTerms(response, envelopeV2([offerOf(sandbox)]));
     });
-    onTestFinished(() => seller.close());
-    return seller;
   };
 
   it.each(Object.entries(refusals))('cannot hide an earlier payment: %s', async (_, refuse) => {
@@ -178,8 +174,7 @@ describe('a seller that takes a payment and then asks again with unpayable terms
 
   it('gets its error reported as untouched funds if no payment came before', async () => {
     const payer = await holder();
-    const seller = await startSeller((_, response) => answerTerms(response, { x402Version: 2 }));
-    onTestFinished(() => seller.close());
+    const seller = await sellerOfTest((_, response) => answerTerms(response, { x402Version: 2 }));
     const refused = await failureOf(
       payer.client.fetch(seller.url, post),
       'malformed_payment_required',

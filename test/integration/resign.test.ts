@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import { receiptOf, type ClientOptions } from 'exact-change';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { until } from '../helpers/chain.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
+import { answerTerms, isPaid, type Seller, sellerOfTest } from '../helpers/seller.js';
 import { answer, offerOf, paymentHeader, settle, settlementHeader } from '../helpers/settling.js';
 import { timesSpent } from '../helpers/spends.js';
 
@@ -26,7 +26,7 @@ async function selling(
   first: Json = {},
 ): Promise<Seller> {
   let shown = 0;
-  const seller = await startSeller((request, response) => {
+  return sellerOfTest((request, response) => {
     if (!isPaid(request)) return answerTerms(response, terms(first));
     const refuse = refusals[shown];
     shown += 1;
@@ -37,8 +37,6 @@ async function selling(
         : answerTerms(response, terms(first)),
     );
   });
-  onTestFinished(() => seller.close());
-  return seller;
 }
 
 const again =
@@ -222,7 +220,7 @@ describe('a client after a purchase with a second payment', () => {
 // The missing part of the answer may say that the payment is pending.
 it.each(['late', 'broken'])('takes no %s answer for a refusal', async (how) => {
   const said = JSON.stringify({ error: 'settlement_pending' });
-  const seller = await startSeller((request, response) => {
+  const seller = await sellerOfTest((request, response) => {
     const header = envelopeV2([offerOf(sandbox)], { error: undefined });
     response.writeHead(402, {
       'content-type': 'application/json',
@@ -233,7 +231,6 @@ it.each(['late', 'broken'])('takes no %s answer for a refusal', async (how) => {
     response.write(said.slice(0, 12));
     if (how === 'broken') setImmediate(() => request.socket.destroy());
   });
-  onTestFinished(() => seller.close());
   const payer = await holder({ timeouts: { terms: 300 } });
   const error = await failureOf(payer.client.fetch(seller.url), 'payment_rejected');
   expect(error.funds).toBe('uncertain');

@@ -5,7 +5,7 @@ import { parts } from '../../src/parts.js';
 import { decided } from '../helpers/flow.js';
 import { failureOf, recordingSigner } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { startSeller, type SeenRequest } from '../helpers/seller.js';
+import { type SeenRequest, sellerOfTest } from '../helpers/seller.js';
 import { offerOf } from '../helpers/settling.js';
 import { TILL_PAYMENT, TILL_TERMS, TILL_WORD, till } from '../helpers/till.js';
 
@@ -50,7 +50,7 @@ async function settle({ headers }: Pick<SeenRequest, 'headers'>): Promise<string
 
 /** Starts a seller that offers the second protocol alone. */
 async function tillSeller(ends: 'answers' | 'refuses' = 'answers') {
-  const seller = await startSeller((request, response) => {
+  return sellerOfTest((request, response) => {
     if (request.headers[TILL_PAYMENT] === undefined) {
       const terms = `mint=${sandbox.mints.USDC.address} amount=${AMOUNT} to=${sandbox.merchant} fee-payer=${sandbox.feePayer}`;
       return void response.writeHead(402, { [TILL_TERMS]: terms }).end();
@@ -61,8 +61,6 @@ async function tillSeller(ends: 'answers' | 'refuses' = 'answers') {
       () => request.socket.destroy(),
     );
   });
-  onTestFinished(() => seller.close());
-  return seller;
 }
 
 describe('a client of two protocols', () => {

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { receiptOf, type ClientOptions } from 'exact-change';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { envelopeV1, envelopeV2 } from '../fixtures/malformed-402.js';
 import { landed, until } from '../helpers/chain.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
+import { answerTerms, isPaid, type Seller, sellerOfTest } from '../helpers/seller.js';
 import {
   answer,
   offerOf,
@@ -53,7 +53,7 @@ async function selling(
 ): Promise<Seller> {
   let count = 0;
   const v1 = offerV1Of(sandbox);
-  const seller = await startSeller((request, response) => {
+  return sellerOfTest((request, response) => {
     if (!isPaid(request)) {
       if (version === 2)
         return answerTerms(response, envelopeV2([offerOf(sandbox)], { extensions }));
@@ -67,8 +67,6 @@ async function selling(
       settle: () => settle(sandbox, request, version === 1 ? v1 : undefined),
     });
   });
-  onTestFinished(() => seller.close());
-  return seller;
 }
 
 /** Answers with the word in the way of this version: in a header, or in the body. */

@@ -6,7 +6,7 @@ import type { ClientOptions } from 'exact-change';
 import type { MintSymbol } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { base64, envelopeV2 } from '../fixtures/malformed-402.js';
-import { startSeller } from '../helpers/seller.js';
+import { sellerOfTest } from '../helpers/seller.js';
 import { programOf } from '../helpers/program.js';
 import { inChaos, inTurn, share, unsampled } from '../helpers/sampled.js';
 import { useSandbox } from '../helpers/sandbox.js';
@@ -169,12 +169,11 @@ describe('the process of a client', () => {
   it.each(ofTwo(7))(
     'is silent and ends after two thousand free calls with the same signal; at once: %s',
     async (together) => {
-      const seller = await startSeller((_request, response) => void response.end('free'));
+      const seller = await sellerOfTest((_request, response) => void response.end('free'));
       const outcomes = Array.from({ length: 2_000 }, () => 200);
       expect(await run({ url: seller.url, times: 2_000, together, apart: true })).toEqual(
         silent(...outcomes),
       );
-      await seller.close();
     },
   );
 });
@@ -195,7 +194,7 @@ unsampled('the process of a client, for a single call', () => {
 
   it('is silent and ends when terms are unreadable, and when they are hostile', async () => {
     const bell = '\u0007\u001b[2J\u001b[31mWARNING';
-    const seller = await startSeller((request, response) => {
+    const seller = await sellerOfTest((request, response) => {
       const value =
         request.url === '/hostile'
           ? base64(envelopeV2([{ scheme: bell, network: bell, payTo: bell }], { error: bell }))
@@ -208,23 +207,6 @@ unsampled('the process of a client, for a single call', () => {
     expect(await run({ url: `${seller.url}/broken`, close: false })).toEqual(
       silent('malformed_payment_required'),
     );
-    await seller.close();
-  });
-
-  it('fails these tests if it prints text or does not end', async () => {
-    const child = spawn(
-      process.execPath,
-      ['-e', 'console.log("out"); console.warn("err"); setInterval(() => undefined, 1000)'],
-      {
-        timeout: 2_000,
-      },
-    );
-    const [stdout, stderr, code] = await Promise.all([
-      readAll(child.stdout),
-      readAll(child.stderr),
-      exitOf(child),
-    ]);
-    expect({ stdout, stderr, code }).toEqual({ stdout: 'out\n', stderr: 'err\n', code: null });
   });
 });
 

@@ -421,22 +421,9 @@ describe('a lying aggregator', () => {
         void (swap.accounts[2] && (swap.accounts[2].pubkey = ataOf(sandbox.merchant, 'USDT'))),
     ],
     [
-      'diverts by override',
-      'swap_destination_override',
-      (swap) =>
-        void (swap.accounts[7] && (swap.accounts[7].pubkey = ataOf(sandbox.merchant, 'USDT'))),
-    ],
-    [
       'takes more',
       'swap_max_in',
       (swap) => edit(swap, (data) => data.writeBigUInt64LE(19_000_000n, 16)),
-    ],
-    ['promises less', 'swap_min_out', (swap) => edit(swap, (data) => data.writeBigUInt64LE(1n, 8))],
-    ['adds a fee', 'platform_fee', (swap) => edit(swap, (data) => data.writeUInt16LE(10, 26))],
-    [
-      'wants a second signature',
-      'extra_signer',
-      (swap) => void (swap.accounts[10] && (swap.accounts[10].isSigner = true)),
     ],
     [
       'reaches for another account of the wallet',

@@ -160,8 +160,8 @@ describe('a payment that a wallet changed, on a chain where other guards steal',
         expect([lamports, spent, paid, stolen]).toEqual([0n, -PRICE, PRICE, [0n, 0n]]);
         expect(fee).toBeGreaterThanOrEqual(-10_001n);
       }),
-      { numRuns: inChaos ? 8_000 : 1_000, seed: 15 },
+      { numRuns: inChaos ? 8_000 : 500, seed: 15 },
     );
-    expect(tally.ran).toBeGreaterThan(50);
+    expect(tally.ran).toBeGreaterThan(25);
   });
 });

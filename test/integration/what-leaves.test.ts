@@ -9,7 +9,7 @@ import { JOURNALS, journalOf } from '../helpers/journals.js';
 import { payerOn, type Payer } from '../helpers/payer.js';
 import { inChaos, share } from '../helpers/sampled.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
+import { answerTerms, isPaid, sellerOfTest } from '../helpers/seller.js';
 import { answer, offerOf, settle, settlementHeader } from '../helpers/settling.js';
 import { timesSpent } from '../helpers/spends.js';
 import { microUsd, worth } from '../helpers/worth.js';
@@ -51,20 +51,19 @@ async function greedySeller(dollars: number) {
     await sandbox.chain.fundToken(own, mint, 0n);
     return offerOf(sandbox, { asset: mint.address, payTo: own, amount: String(amount) });
   };
-  const seller = await startSeller((request, response) => {
+  const seller = await sellerOfTest((request, response) => {
     if (isPaid(request)) return answer(response, 402, {});
     terms().then(
       (offer) => answerTerms(response, { x402Version: 2, accepts: [offer] }),
       () => request.socket.destroy(),
     );
   });
-  onTestFinished(() => seller.close());
   return seller.url;
 }
 
 /** Starts a seller that settles its payments in USDC to the merchant. */
 async function honestSeller(amount: string): Promise<string> {
-  const seller = await startSeller((request, response) => {
+  const seller = await sellerOfTest((request, response) => {
     if (!isPaid(request))
       return answerTerms(response, { x402Version: 2, accepts: [offerOf(sandbox, { amount })] });
     settle(sandbox, request).then(
@@ -73,7 +72,6 @@ async function honestSeller(amount: string): Promise<string> {
       () => request.socket.destroy(),
     );
   });
-  onTestFinished(() => seller.close());
   return seller.url;
 }
 

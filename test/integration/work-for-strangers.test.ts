@@ -3,7 +3,7 @@ import { buyerOf, startService } from '../helpers/auto-pay.js';
 import { JOURNALS, journalOf } from '../helpers/journals.js';
 import { failureOf, payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { answerTerms, startSeller } from '../helpers/seller.js';
+import { answerTerms, sellerOfTest, startSeller } from '../helpers/seller.js';
 import { offerOf } from '../helpers/settling.js';
 import { inTurn, onePerRow, share, unsampled } from '../helpers/sampled.js';
 import { startVirtualTime } from '../helpers/virtual-time.js';
@@ -25,10 +25,9 @@ async function sellerOfMany(
     mints.push(mint.address);
   }
   const accepts = mints.map((asset) => offerOf(sandbox, { asset, amount: '10000' }));
-  const seller = await startSeller((_, response) =>
+  const seller = await sellerOfTest((_, response) =>
     answerTerms(response, { x402Version: 2, accepts }),
   );
-  onTestFinished(() => seller.close());
   return { url: seller.url, mints: new Set(mints) };
 }
 

@@ -1,11 +1,11 @@
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import { createClient, isExactChangeError } from 'exact-change';
 import { exactChangeScheme, withPayment } from 'exact-change/x402';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { envelopeV1 } from '../fixtures/malformed-402.js';
 import { payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { isPaid, startSeller } from '../helpers/seller.js';
+import { isPaid, sellerOfTest } from '../helpers/seller.js';
 import { answer, offerV1Of, settle } from '../helpers/settling.js';
 
 const MAINNET = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
@@ -70,13 +70,12 @@ describe('the official client with the scheme of this library', () => {
   });
 
   it('pays a seller of version 1', async () => {
-    const seller = await startSeller((request, response) => {
+    const seller = await sellerOfTest((request, response) => {
       if (!isPaid(request)) return answer(response, 402, terms);
       void settle(sandbox, request, terms.accepts[0]).then(({ success }) =>
         answer(response, success ? 200 : 402, { ok: success }),
       );
     });
-    onTestFinished(() => seller.close());
     const terms = {
       ...envelopeV1([offerV1Of(sandbox, { resource: `${seller.url}/v1` })]),
       accepts: [offerV1Of(sandbox, { resource: `${seller.url}/v1` })],
