@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
-import { alias } from './vitest.config.js';
+import { alias, startingWith } from './vitest.config.js';
 
 /** Files of which `npm test` runs a share of the cases, and chaos the rest. */
 const sampled = readdirSync('test', { recursive: true, encoding: 'utf8' })
@@ -29,6 +29,8 @@ export default defineConfig({
     globalSetup: ['test/helpers/postgres-of-run.ts'],
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    // Four processes, which keep all cores busy, come last of the crowds.
+    sequence: { sequencer: startingWith(/kill|simulation|one-process|ten-thousand/) },
     projects: [
       {
         extends: true,

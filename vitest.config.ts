@@ -9,14 +9,18 @@ export const alias = sources.map(([name, path]) => ({
   replacement: fileURLToPath(new URL(path, import.meta.url)),
 }));
 
-/** Runs the small files of the contracts first: they take long, and the largest start first. */
-class ContractsFirst extends BaseSequencer {
-  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files);
-    const isContract = ({ moduleId }: TestSpecification) => moduleId.includes('contract');
-    return [...sorted.filter(isContract), ...sorted.filter((file) => !isContract(file))];
-  }
-}
+/**
+ * Returns a sequencer that runs files with these paths first, and then the largest first. A small
+ * file may take long, and would leave a core idle at the end.
+ */
+export const startingWith = (paths: RegExp) =>
+  class extends BaseSequencer {
+    override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+      const sorted = await super.sort(files);
+      const isFirst = ({ moduleId }: TestSpecification) => paths.test(moduleId);
+      return [...sorted.filter(isFirst), ...sorted.filter((file) => !isFirst(file))];
+    }
+  };
 
 export default defineConfig({
   resolve: { alias },
@@ -31,7 +35,7 @@ export default defineConfig({
     // For a hang alone: a machine under load may take ten times as long as a quiet one.
     testTimeout: 120_000,
     hookTimeout: 120_000,
-    sequence: { sequencer: ContractsFirst },
+    sequence: { sequencer: startingWith(/contract/) },
     globalSetup: ['test/helpers/postgres-of-run.ts'],
     include: ['test/{unit,contract,surface,integration}/**/*.test.ts'],
   },

@@ -17,6 +17,9 @@ export default defineConfig({
     globalSetup: ['test/package/setup.ts'],
     pool: 'forks',
     maxWorkers: 2,
+    execArgv: ['--max-semi-space-size=32'],
+    // Loading the library and the sandbox for each file anew would take minutes.
+    isolate: false,
     testTimeout: 120_000,
     hookTimeout: 60_000,
   },

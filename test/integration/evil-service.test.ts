@@ -108,9 +108,15 @@ const isToldTo = (lie: NamedLie, way: ClientCall) =>
 const EACH_BY_ALL_WAYS = LIES.map((lie) =>
   WAYS.filter((way) => isToldTo(lie, way)).map((way) => ({ way, lie })),
 );
-/** `npm test` runs a sixteenth of the lies, each by one way in turn. */
+/**
+ * Each lie is told in its first way, and in one of the others in turn, because they share their
+ * checks. `npm test` runs a sixteenth of the lies, each by one way in turn.
+ */
 const TOLD = share(
-  EACH_BY_ALL_WAYS.flat(),
+  EACH_BY_ALL_WAYS.flatMap(([first, ...others], turn) => [
+    ...(first === undefined ? [] : [first]),
+    ...inTurn(others, turn),
+  ]),
   eachNth(EACH_BY_ALL_WAYS, 16).flatMap((ways, turn) => inTurn(ways, turn)),
 );
 const toldTo = (way: ClientCall) =>
@@ -158,11 +164,13 @@ describe.concurrent.each([QUOTE, BALANCE].filter((way) => toldTo(way).length > 0
 );
 
 /**
- * A lie is in every answer for a payment, or only in its plan. A plan is a hint, so a wrong plan
- * does not stop the payment.
+ * A lie is in every answer for a payment, and each third lie is only in its plan too. A plan is a
+ * hint, so a wrong plan does not stop the payment.
  */
 const IN = ['every answer', 'its plan'] as const;
-const EACH_IN_ALL = WIRE_LIES.map((lie) => IN.map((place) => [lie.name, place, lie] as const));
+const EACH_IN_ALL = WIRE_LIES.map((lie, turn) =>
+  IN.slice(0, turn % 3 === 0 ? 2 : 1).map((place) => [lie.name, place, lie] as const),
+);
 const TOLD_ON_WIRE = share(
   EACH_IN_ALL.flat(),
   eachNth(EACH_IN_ALL, 8).flatMap((places, turn) => inTurn(places, turn)),

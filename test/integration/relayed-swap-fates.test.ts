@@ -14,7 +14,7 @@ import { landed } from '../helpers/chain.js';
 import { decided } from '../helpers/flow.js';
 import { failureOf, payerOn, secretBytes, type Payer } from '../helpers/payer.js';
 import { programOf } from '../helpers/program.js';
-import { inChaos } from '../helpers/sampled.js';
+import { inChaos, unsampled } from '../helpers/sampled.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { signAnew } from '../helpers/sign-anew.js';
 
@@ -49,7 +49,7 @@ async function killed(task: string): Promise<void> {
   expect(await once(child, 'close')).toEqual([null, 'SIGKILL']);
 }
 
-describe('a swap that a relayer has signed', () => {
+unsampled('a swap that a relayer has signed', () => {
   it('is found on chain if the relayer signs it anew and sends that', async () => {
     let id = '';
     node.intercept = (method, params, next) => {
@@ -137,7 +137,7 @@ describe('a swap that a relayer has signed', () => {
   });
 });
 
-describe('a venue that turns hostile after a relayed swap is signed', () => {
+unsampled('a venue that turns hostile after a relayed swap is signed', () => {
   it.each([
     { does: 'assigns a wallet without lamports', modes: [MODE.assignWallet], sol: undefined },
     { does: 'takes the lamports of the wallet', modes: [MODE.takeSol], sol: '0.0008' },
@@ -169,7 +169,7 @@ describe('a venue that turns hostile after a relayed swap is signed', () => {
   );
 });
 
-describe('a wallet without lamports that gets account data after it signed a relayed swap', () => {
+unsampled('a wallet without lamports that gets account data after it signed a relayed swap', () => {
   it('keeps all its tokens, since a nonce account has another authority', async () => {
     const payer = await payerOn(sandbox, { USDT: '5', USDC: '0.001' }, relayed);
     const wallet = address(payer.address);

@@ -108,8 +108,16 @@ describe('the exact-change-sandbox program, installed alone', () => {
 
   // npm signals its shell, which does not pass the signal on. `end` waits for every process that
   // holds the output open.
-  it('stops when the npx that started it is terminated', async () => {
-    const { printed, end } = await startSomewhere(['exact-change-sandbox'], 'npx');
+  it('prints what its README shows, and stops when the npx that started it ends', async () => {
+    const { port, printed, end } = await startSomewhere(['exact-change-sandbox'], 'npx');
+    const lines = printed
+      .replace(/(?<=127\.0\.0\.1:)\d+/g, (shownPort) => String(Number(shownPort) - port + 8899))
+      .split('\n');
+    const shown = blockWith('adapters/sandbox/README.md', 'npx exact-change-sandbox').printed.split(
+      '\n',
+    );
+    expect(lines).toHaveLength(shown.length);
+    expect(shown.filter((line, index) => !isShownAs(lines[index] ?? '', line))).toEqual([]);
     await end('SIGTERM');
     await expect(fetch(parseEnv(printed)['SOLANA_RPC_URL'] ?? '')).rejects.toThrow('fetch failed');
   });
@@ -126,19 +134,6 @@ describe('the exact-change-sandbox program, installed alone', () => {
       stderr: `Port ${first.port} is taken. Choose five others with --port <number>.\n`,
     });
     await Promise.all([first.end('SIGTERM'), second.end('SIGTERM')]);
-  });
-
-  it('prints what its README shows', async () => {
-    const { port, printed, end } = await startSomewhere();
-    const lines = printed
-      .replace(/(?<=127\.0\.0\.1:)\d+/g, (shownPort) => String(Number(shownPort) - port + 8899))
-      .split('\n');
-    const shown = blockWith('adapters/sandbox/README.md', 'npx exact-change-sandbox').printed.split(
-      '\n',
-    );
-    expect(lines).toHaveLength(shown.length);
-    expect(shown.filter((line, index) => !isShownAs(lines[index] ?? '', line))).toEqual([]);
-    await end('SIGTERM');
   });
 
   it('runs the demo in an empty folder', async () => {
