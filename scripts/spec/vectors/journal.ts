@@ -164,7 +164,7 @@ export function balances(): unknown[] {
       const amount = BigInt(random.int(0, 100));
       const known = {
         amount,
-        at: random.int(0, 50),
+        at: random.int(0, 50) * random.pick([1, 1, 1_000]),
         ...(random.chance(0.7) ? { slot: random.int(0, 30) } : {}),
       };
       const slot = random.chance(0.7) ? random.int(0, 30) : undefined;

@@ -188,6 +188,11 @@ describe('a balance that is read while payments are in flight', () => {
     ).toBe(100n);
   });
 
+  it('keeps what is known when a reading of an earlier slot comes late, for half a minute', () => {
+    const late = (at: number) => known(after(seen(100n, 0, 10), seen(40n, at, 9)));
+    expect([late(-30_000), late(30_000), late(30_001)]).toEqual([100n, 100n, 40n]);
+  });
+
   it('is exact again after the payments end', () => {
     const balance = after(() => read(90n), spent('one'), released('two'));
     expect(known(balance)).toBe(90n);
