@@ -398,6 +398,21 @@ describe('a swap while a payment from its accounts is in flight', () => {
     },
   );
 
+  it.each(['noWorseThan', 'no cap'])(
+    'must bring its full minimum when the caller ordered it with %s',
+    async (how) => {
+      const { payer } = await withPaymentInFlight('3.00');
+      const order = { inputMint: 'USDT', outputMint: 'USDC', uiAmount: '1' };
+      const noWorseThan = how === 'no cap' ? undefined : await payer.client.quote(order);
+      const buys = () => payer.client.swap(order, { noWorseThan, counted: how !== 'no cap' });
+      setVenue(TAKEN.USDC);
+      expect(await failureOf(buys())).toMatchObject({ code: 'unsafe_swap', funds: 'untouched' });
+      expect(await payer.left()).toBe(0n);
+      sandbox.controls.aggregator.restore();
+      expect(BigInt((await buys()).outAmount)).toBeGreaterThan(TAKEN.USDC);
+    },
+  );
+
   it.each([
     ['its input', 'USDC', '100000'],
     ['its output', 'BONK', '10000000'],
