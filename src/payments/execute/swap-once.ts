@@ -105,8 +105,9 @@ export async function swapOnce(
     guard.isStrict = true;
     return signSwapPaid(context, deps, { ...order, reserved, isStrict: true }, task);
   };
-  // Amounts may be missing only if caps count them, and if the caller has given no bounds.
-  const isBounded = task.onPlanned === undefined || task.worst !== undefined;
+  // Amounts may be missing only if caps count them, and if neither the caller nor an approval has
+  // bounded the swap.
+  const isBounded = task.onPlanned === undefined || task.worst !== undefined || approved;
   const signFirst = async () =>
     isBounded && sumOf(await reserved()) > 0n
       ? signStrict()
