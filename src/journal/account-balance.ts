@@ -112,8 +112,12 @@ export function see(
     const isLate = slot !== undefined && known.slot !== undefined && slot < known.slot;
     if (isLate && Math.abs(at - known.at) <= LATE_MS) return balance;
     const expected = known.amount + moved;
-    if (amount <= expected && amount >= expected - held)
-      return { ...balance, known: { ...known, amount: expected, at } };
+    if (amount <= expected && amount >= expected - held) {
+      // The end of a doubtful hold asks for the slot of the first reading. Holds are in order.
+      const isDoubtful = (balance.holds[0]?.ordinal ?? Infinity) < known.doubtful;
+      const asOf = isDoubtful ? known.slot : (slot ?? known.slot);
+      return { ...balance, known: { ...known, amount: expected, at, slot: asOf } };
+    }
   }
   // A reading may be older than amounts that are known to have left.
   const missed =

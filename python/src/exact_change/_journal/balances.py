@@ -103,7 +103,13 @@ class AccountBalance(NamedTuple):
                 return balance
             expected = known.amount + moved
             if expected - held <= amount <= expected:
-                return balance._replace(known=known._replace(amount=expected, at=at))
+                # The end of a doubtful hold asks for the slot of the first reading. Holds are in
+                # order.
+                first = next(iter(balance.holds.values()), None)
+                is_doubtful = first is not None and first.ordinal < known.doubtful
+                as_of = known.slot if slot is None or is_doubtful else slot
+                known = known._replace(amount=expected, at=at, slot=as_of)
+                return balance._replace(known=known)
         # A reading may be older than amounts that are known to have left.
         missed = 0
         if slot is not None:
