@@ -56,6 +56,9 @@ export function readTarget(text: unknown, { allowPrivate, ports }: TargetRules):
   if (text.includes('#')) throw refuse('url', 'must not have a fragment: it would not be sent.');
   if (!allowPrivate && !ports.includes(portOf(url)))
     throw refuse('url', `must be of port ${ports.join(' or ')}.`);
+  // Each delivery reads the escaped form, which may be longer than the text.
+  if (url.href.length > MAX_URL)
+    throw refuse('url', `must be an address of at most ${MAX_URL} characters, with its escapes.`);
   const why = allowPrivate ? undefined : whyNotPublicHost(url.hostname);
   if (why !== undefined)
     throw refuse('url', `must lead outside, to a public name or address. Its host is not: ${why}.`);

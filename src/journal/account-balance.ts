@@ -55,6 +55,9 @@ export interface AccountBalance {
 // More amounts than can leave while a balance is read.
 const REMEMBERED = 32;
 
+/** Milliseconds for which a known balance wins over a reading of an earlier slot. */
+const LATE_MS = 30_000;
+
 export const emptyBalance: AccountBalance = { made: 0, holds: [], spent: [] };
 
 /** Sums of lists of holds: a list never changes, and the list of a busy account is long. */
@@ -104,9 +107,17 @@ export function see(
   const { known } = balance;
   const held = heldOf(balance);
   if (known !== undefined) {
+    // A reading that comes late lacks what came in or left since its slot. A balance that is no
+    // longer recent is replaced all the same, because a node may have given a wrong slot.
+    const isLate = slot !== undefined && known.slot !== undefined && slot < known.slot;
+    if (isLate && Math.abs(at - known.at) <= LATE_MS) return balance;
     const expected = known.amount + moved;
-    if (amount <= expected && amount >= expected - held)
-      return { ...balance, known: { ...known, amount: expected, at } };
+    if (amount <= expected && amount >= expected - held) {
+      // The end of a doubtful hold asks for the slot of the first reading. Holds are in order.
+      const isDoubtful = (balance.holds[0]?.ordinal ?? Infinity) < known.doubtful;
+      const asOf = isDoubtful ? known.slot : (slot ?? known.slot);
+      return { ...balance, known: { ...known, amount: expected, at, slot: asOf } };
+    }
   }
   // A reading may be older than amounts that are known to have left.
   const missed =

@@ -49,7 +49,8 @@ export async function payForCall(
   terms: PaymentRequired | ExactChangeError,
   options: CallOptions,
 ): Promise<Response> {
-  const response = await asPurchase(context, { call, terms, unpaid }, options, async (buying) => {
+  const at = context.config.runtime.now();
+  const paid = await asPurchase(context, { call, terms, unpaid }, options, async (buying) => {
     if (isExactChangeError(terms)) throw terms;
     const sign = signFor(context, async () => {
       if (isCrossOrigin(unpaid))
@@ -62,10 +63,10 @@ export async function payForCall(
       ? presentAlone(context, first, buying)
       : resign.presentOrResign(context, first, buying, sign);
   });
-  if (!isExactChangeError(terms)) noteCharge(context, call, terms, unpaid, response);
+  if (!isExactChangeError(terms)) noteCharge(context, call, { terms, unpaid, at, paid });
   // Nothing reads the 402 any more, and an unread body keeps its connection.
   unpaid.body?.cancel(NOT_READ).catch(() => undefined);
-  return response;
+  return paid;
 }
 
 /**

@@ -49,6 +49,15 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
         expect(await mine.ledger.available('account', seenSince(0))).toBeUndefined();
       });
 
+      it('keeps the newer balance when the other payer reads an earlier slot late', async () => {
+        const late = (at: number) => theirs.ledger.see('account', { amount: 40n, at, slot: 6 });
+        await mine.ledger.see('account', { amount: 100n, at: 1_000, slot: 7 });
+        await late(31_000);
+        expect(await mine.ledger.available('account', seenSince(0))).toBe(100n);
+        await late(31_001);
+        expect(await mine.ledger.available('account', seenSince(0))).toBe(40n);
+      });
+
       it('promises no amount twice, however many payers take at once', async () => {
         await mine.ledger.see('account', { amount: 105n, at: 0 });
         const takes = Array.from({ length: 40 }, (_, index) =>

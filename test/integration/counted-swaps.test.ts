@@ -4,6 +4,7 @@ import {
   type Attempt,
   type ClientOptions,
   type Journal,
+  type PolicyOptions,
   type Signer,
 } from 'exact-change';
 import type { MintSymbol } from 'exact-change-sandbox';
@@ -353,7 +354,11 @@ describe('a swap while a payment from its accounts is in flight', () => {
    * A payer with a payment in flight that takes the whole balance of a token. The seller settles
    * nothing, and the next call needs a swap.
    */
-  async function withPaymentInFlight(maxPerPayment: string, symbol: 'USDC' | 'BONK' = 'USDC') {
+  async function withPaymentInFlight(
+    maxPerPayment: string,
+    symbol: 'USDC' | 'BONK' = 'USDC',
+    more: PolicyOptions = {},
+  ) {
     const [held, asked] = {
       USDC: ['0.95', '950000'] as const,
       BONK: ['45000', '4500000000'] as const,
@@ -361,7 +366,7 @@ describe('a swap while a payment from its accounts is in flight', () => {
     const seller = await startTaker(sandbox, [[symbol, asked]]);
     onTestFinished(() => seller.close());
     const journal = memoryJournal();
-    const policy = { maxPerPayment, minSwap: '0' };
+    const policy = { maxPerPayment, minSwap: '0', ...more };
     const payer = await watched(
       { SOL: '0.1', [symbol]: held, USDT: '10' },
       { swapFrom: ['USDT'], policy, journal },
@@ -382,6 +387,13 @@ describe('a swap while a payment from its accounts is in flight', () => {
     },
   );
 
+  it('must bring its full minimum when the plan with it was approved', async () => {
+    const { payer, buys } = await withPaymentInFlight('3.00', 'USDC', { approve: () => true });
+    setVenue(TAKEN.USDC);
+    expect(await failureOf(buys())).toMatchObject({ code: 'unsafe_swap', funds: 'untouched' });
+    expect(await payer.left()).toBe(0n);
+  });
+
   it.each(['USDC', 'BONK'] as const)(
     'counts the %s of the payment in flight that the venue took when a cap has room for it',
     async (symbol) => {
@@ -395,6 +407,21 @@ describe('a swap while a payment from its accounts is in flight', () => {
       if (attempt === undefined) throw new Error('There is no second attempt.');
       const counted = costOf({ ...attempt, microUsd: '0' }, true).get('USD') ?? 0n;
       expect(counted * 1_000_000n).toBeGreaterThanOrEqual(left);
+    },
+  );
+
+  it.each(['noWorseThan', 'no cap'])(
+    'must bring its full minimum when the caller ordered it with %s',
+    async (how) => {
+      const { payer } = await withPaymentInFlight('3.00');
+      const order = { inputMint: 'USDT', outputMint: 'USDC', uiAmount: '1' };
+      const noWorseThan = how === 'no cap' ? undefined : await payer.client.quote(order);
+      const buys = () => payer.client.swap(order, { noWorseThan, counted: how !== 'no cap' });
+      setVenue(TAKEN.USDC);
+      expect(await failureOf(buys())).toMatchObject({ code: 'unsafe_swap', funds: 'untouched' });
+      expect(await payer.left()).toBe(0n);
+      sandbox.controls.aggregator.restore();
+      expect(BigInt((await buys()).outAmount)).toBeGreaterThan(TAKEN.USDC);
     },
   );
 

@@ -255,6 +255,19 @@ describe('a call with presign', () => {
     expect(shown(seller)).toEqual(['unpaid', 'paid', ...second]);
   });
 
+  it('asks for terms first when its terms ended while approve was awaited', async () => {
+    const seller = await selling([serve], ask({}, { 'cache-control': 'max-age=60' }));
+    const { now } = Date;
+    onTestFinished(() => void (Date.now = now));
+    const approve = () => {
+      Date.now = () => now() + 61_000;
+      return true;
+    };
+    const payer = await knownTo(seller, { presign: true, policy: { approve } });
+    await payer.client.fetch(seller.url);
+    expect(shown(seller)).toEqual(['unpaid', 'paid', 'unpaid', 'paid']);
+  });
+
   it('asks for terms first when its terms were made for one call', async () => {
     const offer = { extra: { feePayer: sandbox.feePayer, memo: 'invoice 7' } };
     const seller = await selling([serve], ask(offer));

@@ -37,7 +37,7 @@ export async function startUi(options: UiOptions): Promise<Ui> {
   const { journal, path, wallet, authorize, onError } = options;
   const now = () => Date.now();
   const sessions = createSessions(now);
-  const caps = capsReader(options);
+  const caps = capsReader({ ...options.client, journal });
   const deliveries: WebhookDelivery[] = [];
   const stamp = () => stampOf(path);
   const changes = createChanges(stamp);
@@ -74,12 +74,17 @@ async function stampOf(path: string): Promise<string> {
 }
 
 /** Returns a reader of the caps' use of each wallet. It uses clients that cannot sign. */
-function capsReader({ client: options, journal }: UiOptions) {
+export function capsReader(options: UiOptions['client']) {
   const clients = new Map<string, Client>();
   const clientOf = (address: string): Client => {
     const client =
       clients.get(address) ??
-      createClient({ ...options, journal, signer: { address, signMessage: refuseToSign } });
+      createClient({
+        // Without swaps, a policy with a top-up is refused. This client makes no swap.
+        ...options,
+        autoSwap: true,
+        signer: { address, signMessage: refuseToSign },
+      });
     clients.set(address, client);
     return client;
   };

@@ -51,6 +51,18 @@ def test_holds_each_part_of_a_balance_for_one_attempt_only(kind: str, open_: Ope
     assert run(ledger.available("account", FRESH)) is None
 
 
+@durable
+def test_keeps_the_newer_balance_when_a_process_reads_an_earlier_slot_late(
+    kind: str, open_: Open
+) -> None:
+    opened = open_(kind)
+    mine, theirs = opened.coordination.ledger, opened.again()[1].ledger
+    run(mine.see("account", 100, NOW, 7))
+    for at, expected in ((NOW + 30_000, 100), (NOW + 30_001, 40)):
+        run(theirs.see("account", 40, at, 6))
+        assert run(mine.available("account", FRESH)) == expected
+
+
 @every
 def test_applies_claims_holds_and_releases_in_one_step_with_a_write(kind: str, open_: Open) -> None:
     opened = open_(kind)

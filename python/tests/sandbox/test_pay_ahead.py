@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -212,6 +213,26 @@ def test_keeps_terms_for_as_long_as_the_seller_allows(
     for _ in range(2):
         assert payer.client.request(method, seller.url).text == "bought"
     assert paid_flags(seller) == expected
+
+
+def test_requests_terms_again_when_they_ended_while_approve_was_awaited(
+    sandbox: Sandbox,
+    make_payer: MakePayer,
+    make_seller: MakeSeller,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shop, now = Shop(sandbox), time.time_ns
+    shop.asks = shop.asks._replace(headers={**shop.asks.headers, "cache-control": "max-age=60"})
+    seller = make_seller(shop.answer)
+
+    def approve(_plan: object) -> bool:
+        monkeypatch.setattr(time, "time_ns", lambda: now() + 61 * 10**9)
+        return True
+
+    payer = make_payer(USDC="1", presign=True, policy={"approve": approve})
+    for _ in range(2):
+        assert payer.client.get(seller.url).text == "bought"
+    assert paid_flags(seller) == TERMS_TWICE
 
 
 def test_requests_terms_again_when_they_were_made_for_a_single_call(

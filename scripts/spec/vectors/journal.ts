@@ -162,9 +162,11 @@ export function balances(): unknown[] {
     const steps = Array.from({ length: 16 }, () => {
       const id = random.pick(['a', 'b', 'c']);
       const amount = BigInt(random.int(0, 100));
+      const least = (balance.known?.amount ?? 0n) - heldOf(balance);
       const known = {
-        amount,
-        at: random.int(0, 50),
+        // Holds explain every second reading.
+        amount: least > 0n && random.chance(0.5) ? least : amount,
+        at: random.int(0, 50) * random.pick([1, 1, 1_000]),
         ...(random.chance(0.7) ? { slot: random.int(0, 30) } : {}),
       };
       const slot = random.chance(0.7) ? random.int(0, 30) : undefined;

@@ -100,21 +100,32 @@ export async function swapOnce(
   const deps = depsOf(context, task.signal);
   const { inputMint, outputMint } = quote;
   const reserved = () => reservedFor(context, inputMint, outputMint);
+  const signStrict = async () => {
+    await waitForPayments(context, reserved, task.signal);
+    guard.isStrict = true;
+    return signSwapPaid(context, deps, { ...order, reserved, isStrict: true }, task);
+  };
+  // Amounts may be missing only if caps count them, and if neither the caller nor an approval has
+  // bounded the swap.
+  const isBounded = task.onPlanned === undefined || task.worst !== undefined || approved;
+  const signFirst = async () =>
+    isBounded && sumOf(await reserved()) > 0n
+      ? signStrict()
+      : signSwapPaid(context, deps, { ...order, reserved, isStrict: isBounded }, task);
   const sign = () =>
-    signSwapPaid(context, deps, { ...order, reserved }, task)
+    signFirst()
       .catch(async (error: unknown) => {
         if (planned === undefined || sumOf(planned.leeway) === 0n || !isOverCap(error)) throw error;
         // This throws if the caps refuse the swap without its leeway too.
         await task.onPlanned?.(takingOf({ ...planned, leeway: nothingReserved }));
-        await waitForPayments(context, reserved, task.signal);
-        guard.isStrict = true;
-        return signSwapPaid(context, deps, { ...order, reserved, isStrict: true }, task);
+        return signStrict();
       })
       .catch((error: unknown) => {
         throw isPastApproval(error, task.worst) ? pastApproval() : error;
       });
   const landAlone = () => landExclusively(context, [inputMint, outputMint], task, sign, quote);
-  if (task.beside !== true) return landAlone();
+  // Beside payments, the whole balance may be missing, and no approver has seen that.
+  if (task.beside !== true || approved) return landAlone();
   const signBeside = () => {
     // The rehearsal has a strict guard: a payment that leaves meanwhile fails it.
     guard.isStrict = true;

@@ -22,23 +22,35 @@ export function stableTermsOf(
     : kept.terms;
 }
 
+/** A call that its seller charged for. */
+interface Charge {
+  readonly terms: PaymentRequired;
+  /** The 402 with the terms. */
+  readonly unpaid: Response;
+  /** When the 402 came. Milliseconds since the epoch. */
+  readonly at: number;
+  readonly paid: Response;
+}
+
 /**
  * Remembers that a seller charged for a call, and its terms if they may pay the next call ahead.
  */
 export function noteCharge(
   { config, memory }: PaymentContext,
   call: Call,
-  terms: PaymentRequired,
-  unpaid: Response,
-  paid: Response,
+  { terms, unpaid, at, paid }: Charge,
 ): void {
   makeRoom(memory.charging);
   memory.charging.add(new URL(call.url).origin);
   const ms = lifetimeOf(config.presign, call, unpaid);
   // After a redirect, the terms belong to a different URL than the call's.
   if (ms <= 0 || isRedirected(unpaid, call.url) || !paid.ok) return;
+  const key = keyOf(config, call);
+  const keptAt = memory.stableTerms.get(key)?.at ?? at;
+  // A parallel call may have ended first, with terms that its seller gave later.
+  if (keptAt > at && keptAt <= config.runtime.now()) return;
   makeRoom(memory.stableTerms);
-  memory.stableTerms.set(keyOf(config, call), { terms, at: config.runtime.now(), ms });
+  memory.stableTerms.set(key, { terms, at, ms });
 }
 
 export function forgetStableTerms({ config, memory }: PaymentContext, call: Call): void {

@@ -1,10 +1,12 @@
-import type { AttemptFilter } from 'exact-change';
+import { memoryJournal, type AttemptFilter } from 'exact-change';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createChanges } from '../../../adapters/cli/ui/changes.js';
 import { createJournalView } from '../../../adapters/cli/ui/journal-view.js';
 import { createSessions } from '../../../adapters/cli/ui/sessions.js';
+import { capsReader } from '../../../adapters/cli/ui/start.js';
 import type { Attempt } from '../../../src/journal/types.js';
 import { attemptOf, fullAttemptOf, NOW } from '../../helpers/attempts.js';
+import { WALLET } from '../webhooks/signed.js';
 
 describe('a dashboard session', () => {
   it('opens once per code within ten minutes, and ends after twelve hours', () => {
@@ -129,5 +131,14 @@ describe('the stream of changes', () => {
     const before = polls;
     await vi.advanceTimersByTimeAsync(5_000);
     expect(polls).toBe(before);
+  });
+});
+
+describe('the caps of the dashboard', () => {
+  it('are read without swaps, also when the policy has a top-up', async () => {
+    const topUp = { token: 'USDC', below: '0.5', to: '2' };
+    const caps = capsReader({ journal: memoryJournal(), policy: { topUp } });
+    expect((await caps.of(WALLET)).map(({ cap }) => cap)).toContain('maxPerDay');
+    await caps.close();
   });
 });

@@ -188,6 +188,22 @@ describe('a balance that is read while payments are in flight', () => {
     ).toBe(100n);
   });
 
+  it('keeps what is known when a reading of an earlier slot comes late, for half a minute', () => {
+    const late = (at: number) => known(after(seen(100n, 0, 10), seen(40n, at, 9)));
+    expect([late(-30_000), late(30_000), late(30_001)]).toEqual([100n, 100n, 40n]);
+  });
+
+  it('keeps what is known also when the reading is earlier than the last that it explains', () => {
+    const swapped = [seen(20n, 0, 5), seen(70n, 1, 10, 50n)];
+    expect(known(after(...swapped, seen(20n, 2, 7)))).toBe(70n);
+    expect(known(after(...swapped, held('one', 40n), seen(30n, 2, 12), seen(20n, 3, 11)))).toBe(
+      70n,
+    );
+    // A payment that an earlier reading may lack already is told by the slot of that reading.
+    const doubtful = [held('one', 40n), seen(60n, 1, 10), seen(60n, 2, 12), spent('one', 11)];
+    expect(known(after(...doubtful))).toBe(20n);
+  });
+
   it('is exact again after the payments end', () => {
     const balance = after(() => read(90n), spent('one'), released('two'));
     expect(known(balance)).toBe(90n);

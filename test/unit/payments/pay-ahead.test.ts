@@ -7,6 +7,12 @@ import { noteCharge, stableTermsOf } from '../../../src/payments/plan/stable-ter
 
 const call = (url: string) => ({ url, method: 'GET' }) as Call;
 
+/** A charge by terms that came at a time. */
+const charge = (at: number) => {
+  const response = new Response(null);
+  return { terms: { x402Version: 2 as const, accepts: [] }, unpaid: response, at, paid: response };
+};
+
 /** A context that pays nothing ahead, and counts the requests for a blockhash. */
 function context(presign: readonly string[] = []) {
   let asked = 0;
@@ -28,14 +34,7 @@ describe('payAhead', () => {
     const { made, asked } = context();
     expect(await payAhead(made, call('https://a.example/free'), {})).toBeUndefined();
     expect(asked()).toBe(0);
-    const response = new Response(null);
-    noteCharge(
-      made,
-      call('https://a.example/paid'),
-      { x402Version: 2, accepts: [] },
-      response,
-      response,
-    );
+    noteCharge(made, call('https://a.example/paid'), charge(0));
     await payAhead(made, call('https://a.example/other'), {});
     await payAhead(made, call('https://b.example/paid'), {});
     expect(asked()).toBe(1);
@@ -43,13 +42,12 @@ describe('payAhead', () => {
 });
 
 describe('terms that a payment ahead uses', () => {
-  it('hold for five minutes, and not if the clock is set back', () => {
+  it('hold for five minutes after the latest came, and not if the clock is set back', () => {
     const { made, setClock } = context(['https://a.example']);
     const paid = call('https://a.example/paid');
-    const response = new Response(null);
     const minutes = 60_000;
     setClock(40_000 * minutes);
-    noteCharge(made, paid, { x402Version: 2, accepts: [] }, response, response);
+    for (const minute of [40_001, 40_000, 39_999]) noteCharge(made, paid, charge(minute * minutes));
     const holdAt = (ms: number) => {
       setClock(ms);
       return stableTermsOf(made, paid) !== undefined;

@@ -9,6 +9,8 @@ from typing import Any, Mapping, NamedTuple
 BalanceChange = Mapping[str, Any]
 # More amounts than can leave while a balance is read.
 _REMEMBERED = 32
+# Milliseconds for which a known balance wins over a reading of an earlier slot.
+_LATE_MS = 30_000
 
 
 class Fresh(NamedTuple):
@@ -94,9 +96,20 @@ class AccountBalance(NamedTuple):
         )
         known, held = balance.known, balance.held
         if known is not None:
+            # A reading that comes late lacks what came in or left since its slot. A balance that is
+            # no longer recent is replaced all the same, because a node may have given a wrong slot.
+            is_late = slot is not None and known.slot is not None and slot < known.slot
+            if is_late and abs(at - known.at) <= _LATE_MS:
+                return balance
             expected = known.amount + moved
             if expected - held <= amount <= expected:
-                return balance._replace(known=known._replace(amount=expected, at=at))
+                # The end of a doubtful hold asks for the slot of the first reading. Holds are in
+                # order.
+                first = next(iter(balance.holds.values()), None)
+                is_doubtful = first is not None and first.ordinal < known.doubtful
+                as_of = known.slot if slot is None or is_doubtful else slot
+                known = known._replace(amount=expected, at=at, slot=as_of)
+                return balance._replace(known=known)
         # A reading may be older than amounts that are known to have left.
         missed = 0
         if slot is not None:
