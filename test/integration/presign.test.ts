@@ -5,7 +5,7 @@ import {
   type ClientOptions,
   type MessageSigner,
 } from 'exact-change';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { landed, signaturesOf, tokenAccount, until } from '../helpers/chain.js';
 import { failureOf, payerOf, payerOn, recordingSigner, type Payer } from '../helpers/payer.js';
