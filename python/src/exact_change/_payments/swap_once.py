@@ -154,18 +154,27 @@ def swap_once(
             context, deps, wallet, variant, task.relay, is_approved=task.is_approved
         )
 
+    def sign_strict() -> Steps[SwapSigned]:
+        yield from _none_in_flight(context, reserved, signal)
+        guard.is_strict = True
+        return (yield from sign_as(order._replace(is_strict=True)))
+
+    # Amounts may be missing only if caps count them, and if neither the caller nor an approval has
+    # bounded the swap.
+    is_bounded = task.on_planned is None or task.worst is not None or task.is_approved
+
     def sign() -> Steps[SwapSigned]:
         try:
-            return (yield from sign_as(order))
+            if is_bounded and sum((yield from reserved())) > 0:
+                return (yield from sign_strict())
+            return (yield from sign_as(order._replace(is_strict=is_bounded)))
         except ExactChangeError as error:
             if not planned or sum(planned[-1].leeway) == 0 or not is_over_cap(error):
                 raise
         # Ask the caps again without leeway; a second refusal ends the swap.
         outlook = planned[-1]._replace(leeway=NOTHING_RESERVED)
         yield from task.plan(taking_of(outlook))
-        yield from _none_in_flight(context, reserved, signal)
-        guard.is_strict = True
-        return (yield from sign_as(order._replace(is_strict=True)))
+        return (yield from sign_strict())
 
     def sign_within() -> Steps[SwapSigned]:
         try:
@@ -176,7 +185,8 @@ def swap_once(
             raise
 
     quoted = Quoted(*mints, int(quote.in_amount), int(quote.out_amount), quote.provider)
-    if task.is_beside:
+    # Beside payments, the whole balance may be missing, and no approver has seen that.
+    if task.is_beside and not task.is_approved:
         # The simulation allows no leeway, so a payment that leaves meanwhile fails it.
         guard.is_strict = True
         beside = order._replace(is_beside=True)
