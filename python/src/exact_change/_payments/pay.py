@@ -27,7 +27,7 @@ from .reconcile.earlier_errors import uncertain_if_unread
 from .reconcile.resume import resume_once
 from .request_checks import check_request
 from .resign import present_ahead, present_or_resign
-from .stable_terms import forget_stable_terms, note_charge, only_paid_ahead
+from .stable_terms import Charge, forget_stable_terms, note_charge, only_paid_ahead
 from .task import PayTask, Purpose, SignFor
 
 R = TypeVar("R")
@@ -52,6 +52,7 @@ def pay_for_call(
             yield from _as_purchase(context, _Asked(call, None, unpaid), options, _refuse(terms))
         )
 
+    at = context.now()
     sign: SignFor = functools.partial(_choose_and_sign, context)
 
     def buy(task: PayTask, showing: Presentation) -> Steps[Reply]:
@@ -59,7 +60,7 @@ def pay_for_call(
         return (yield from present_or_resign(context, first, showing, task, sign))
 
     paid = yield from _as_purchase(context, _Asked(call, terms, unpaid), options, buy)
-    note_charge(context, call, terms, unpaid, paid)
+    note_charge(context, call, Charge(terms, unpaid, at, paid))
     return paid
 
 

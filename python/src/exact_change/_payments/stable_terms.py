@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from .._base.runtime import since_then
 from .._base.urls import Address, parse_address
@@ -38,24 +39,34 @@ def stable_terms_of(context: PaymentContext, call: Call) -> PaymentRequired | No
     return kept.terms
 
 
-def note_charge(
-    context: PaymentContext, call: Call, terms: PaymentRequired, unpaid: Reply, paid: Reply
-) -> None:
-    """Remembers that a call was charged, and its terms if later calls may be paid ahead.
+class Charge(NamedTuple):
+    """A call that its seller charged for."""
 
-    ``unpaid`` is the answer with the terms, ``paid`` the answer to the paid request.
-    """
+    terms: PaymentRequired
+    # The 402 with the terms.
+    unpaid: Reply
+    # When the 402 came. Milliseconds since the epoch.
+    at: int
+    paid: Reply
+
+
+def note_charge(context: PaymentContext, call: Call, charge: Charge) -> None:
+    """Remembers that a call was charged, and its terms if later calls may be paid ahead."""
     memory, address = context.memory, parse_address(call.asked_at)
     if address is None:
         return
     make_room(memory.charging)
     memory.charging.add(address.origin)
-    ms = _lifetime_of(context.config, call, address, unpaid)
-    if ms <= 0 or call.is_redirected or not 200 <= paid.status < 300:
+    ms = _lifetime_of(context.config, call, address, charge.unpaid)
+    if ms <= 0 or call.is_redirected or not 200 <= charge.paid.status < 300:
+        return
+    name = _name_of(context.config, call.method, address)
+    kept = memory.stable_terms.get(name)
+    # A parallel call may have ended first, with terms that its seller gave later.
+    if kept is not None and charge.at < kept.at <= context.now():
         return
     make_room(memory.stable_terms)
-    name = _name_of(context.config, call.method, address)
-    memory.stable_terms[name] = StableTerms(terms, context.now(), ms)
+    memory.stable_terms[name] = StableTerms(charge.terms, charge.at, ms)
 
 
 def forget_stable_terms(context: PaymentContext, call: Call) -> None:
