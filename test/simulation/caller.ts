@@ -1,4 +1,4 @@
-import { isExactChangeError, type Client } from '../../src/index.js';
+import { isExactChangeError, settled, type Client } from '../../src/index.js';
 import { textOf } from './keys.js';
 import type { Machine } from './machine.js';
 import { hostOf, itemOf, type Part, type Reader } from './plan.js';
@@ -105,6 +105,7 @@ async function attempt(world: World, client: Client, part: Buy, kept: Kept): Pro
       ...(part.key && part.inHeader ? { headers: { 'Idempotency-Key': key } } : {}),
       ...(part.repeatable ? { repeatable: true } : {}),
     });
+    if (part.settles !== undefined) await heed(world, response, part.settles);
     return whatCame(response, await read(world, response, part.reader));
   } catch (error) {
     world.shows(textOf(error));
@@ -118,6 +119,24 @@ async function attempt(world: World, client: Client, part: Buy, kept: Kept): Pro
   } finally {
     forget();
   }
+}
+
+/** Waits with `settled` until the chain has decided, or until the caller has waited for `ms`. */
+async function heed({ clock, plan, ledger, lies }: World, response: Response, ms: number) {
+  const stop = new AbortController();
+  const reason = new Error('the caller waits no longer');
+  clock.after(ms, () => stop.abort(reason));
+  const receipt = await settled(response, { signal: stop.signal }).catch((error: unknown) => {
+    if (error !== reason && !isExactChangeError(error, 'client_closed'))
+      lies.push(`settled() threw ${String(error)}`);
+    return undefined;
+  });
+  const { signature = '', payerSignature } = receipt?.payment ?? {};
+  if (receipt !== undefined && receipt.state !== 'settled' && receipt.state !== 'unsettled')
+    lies.push(`settled() gave ${payerSignature} as ${receipt.state}`);
+  const isExempt = ({ kind }: Part) => kind === 'node' || kind === 'fork';
+  if (receipt?.state === 'settled' && ledger.landed(signature)?.error !== null)
+    if (!plan.parts.some(isExempt)) lies.push(`settled() gave ${payerSignature} as settled`);
 }
 
 /** The part of a body that was read; a `kept` body may be read later. */

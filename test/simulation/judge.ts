@@ -258,26 +258,43 @@ type Moment = Pick<SpentAnswer['to'], 'at' | 'wall'>;
 function inWindow(
   plan: Plan,
   outs: readonly Spending[],
-  { windowMs, host }: Pick<Limit, 'windowMs' | 'host'>,
+  { windowMs, ...place }: Pick<Limit, 'windowMs' | 'host' | 'payee'>,
   from: Moment,
   to: Moment,
 ): readonly Spending[] {
   const window = (windowMs ?? Infinity) - slackOf(plan);
-  return outs.filter(({ landed, host: paidHost }) => {
+  return outs.filter((out) => {
+    const { landed } = out;
     const isYoung = landed.at > to.at - window && landed.wall > to.wall - window;
-    return landed.at <= from.at && isYoung && (host === undefined || host === paidHost);
+    return landed.at <= from.at && isYoung && isAt(out, place);
   });
+}
+
+/** Whether a cap for a host or payee counts a transaction. */
+function isAt(out: Spending, { host, payee }: Pick<Limit, 'host' | 'payee'>): boolean {
+  return (host ?? out.host) === out.host && (payee ?? out.payee) === out.payee;
+}
+
+/** Returns the caps for each host or payee in the place of `*`; any other cap as it is. */
+function limitsOf(limit: Limit, outs: readonly Spending[]): readonly Limit[] {
+  if (limit.host === '*') return unique(outs, 'host').map((host) => ({ ...limit, host }));
+  if (limit.payee === '*') return unique(outs, 'payee').map((payee) => ({ ...limit, payee }));
+  return [limit];
+}
+
+function unique(outs: readonly Spending[], field: 'host' | 'payee'): readonly string[] {
+  return [...new Set(outs.map((out) => out[field]))].filter((name) => name !== '');
 }
 
 function withinCaps(plan: Plan, machine: Machine, outs: readonly Spending[]): Broken[] {
   const broken: Broken[] = [];
   const fees = countsFees(plan);
-  for (const limit of plan.limits) {
-    const { unit, windowMs, host } = limit;
+  for (const limit of plan.limits.flatMap((each) => limitsOf(each, outs))) {
+    const { unit, windowMs, host, payee } = limit;
     const groups =
       windowMs === 0
         ? onePayments(
-            outs.filter((out) => host === undefined || out.host === host),
+            outs.filter((out) => isAt(out, limit)),
             machine,
           )
         : outs.map(({ landed }) => inWindow(plan, outs, limit, landed, landed));
@@ -286,9 +303,10 @@ function withinCaps(plan: Plan, machine: Machine, outs: readonly Spending[]): Br
     );
     const most = sums.reduce((a, b) => (a > b ? a : b), 0n);
     if (most <= limitOf(limit)) continue;
+    const place = host ?? payee;
     const over =
       windowMs === 0 ? 'one payment' : windowMs === undefined ? 'all' : `${windowMs / 1000} s`;
-    const how = `${shown(unit, most)} left in ${over}${host === undefined ? '' : ` for ${host}`}, and the limit is ${shown(unit, limitOf(limit))}`;
+    const how = `${shown(unit, most)} left in ${over}${place === undefined ? '' : ` for ${place}`}, and the limit is ${shown(unit, limitOf(limit))}`;
     broken.push({ promise: 'within caps', how });
   }
   return broken;
@@ -319,9 +337,9 @@ function tellsAll(
   { from, to, uses }: SpentAnswer,
 ): Broken[] {
   const fees = countsFees(plan);
-  return uses.flatMap(({ cap, unit, used, windowMs, host }) => {
+  return uses.flatMap(({ cap, unit, used, windowMs, host, payee }) => {
     // `spent()` may answer before a transaction lands in the same millisecond.
-    const earlier = inWindow(plan, outs, { windowMs, host }, from, to).filter(
+    const earlier = inWindow(plan, outs, { windowMs, host, payee }, from, to).filter(
       ({ landed }) => landed.at < from.at,
     );
     const truth = earlier.reduce((sum, out) => sum + measure(out, unit, fees), 0n);
@@ -347,8 +365,8 @@ function countsNoMore(
   const isPriced = Object.keys(plan.funds).some((mint) => OWN_MINTS.includes(mint));
   const isSwapped = isPriced || outs.some(({ swaps }) => swaps > 0n);
   const hasFailed = outs.some(({ landed }) => landed.error !== null);
-  return said.uses.flatMap(({ cap, unit, used, host }) => {
-    const counted = outs.filter((out) => host === undefined || out.host === host);
+  return said.uses.flatMap(({ cap, unit, used, host, payee }) => {
+    const counted = outs.filter((out) => isAt(out, { host, payee }));
     const left = (out: Spending) => (unit === 'lamports' ? out.gross : measure(out, unit, true));
     const truth = counted.reduce((sum, out) => sum + left(out), 0n);
     const told = unit === 'USD' ? microOf(used) * MICRO_USD_PARTS : BigInt(used);

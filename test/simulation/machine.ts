@@ -46,14 +46,10 @@ export interface Machine {
   /** Returns true if a later outside call will end the process. */
   isDying(): boolean;
   /** Signs for a caller that uses the service. */
-  sign(
-    message: Uint8Array,
-    intent: SigningIntent,
-    about: { readonly attempt: string; readonly host: string },
-  ): Uint8Array;
+  sign(message: Uint8Array, intent: SigningIntent, about: Purchase): Uint8Array;
   readonly signed: readonly Signed[];
-  /** Attempt and host of each swap, by the swap's signature. */
-  readonly swapsOf: ReadonlyMap<string, { readonly attempt: string; readonly host: string }>;
+  /** The purchase of each swap, by the swap's signature. */
+  readonly swapsOf: ReadonlyMap<string, Purchase>;
   /** Attempt of each payment, by the wallet's signature. */
   readonly paymentsOf: ReadonlyMap<string, string>;
   /** Items of paid answers that a running process read to their end. */
@@ -66,6 +62,13 @@ export interface Machine {
   journal(): Journal;
 }
 
+/** The attempt that a swap is for, with its host and payee as far as events tell. */
+interface Purchase {
+  readonly attempt: string;
+  readonly host: string;
+  readonly payee?: string | undefined;
+}
+
 /** Redirects that fetch follows at most. */
 const MOST_HOPS = 20;
 
@@ -74,7 +77,8 @@ export function createMachine(world: World): Machine {
   const processes = fakeProcesses();
   const signed: Signed[] = [];
   const hosts = new Map<string, string>();
-  const swapsOf = new Map<string, { attempt: string; host: string }>();
+  const payees = new Map<string, string>();
+  const swapsOf = new Map<string, Purchase>();
   const paymentsOf = new Map<string, string>();
   const arrived = new Set<string>();
   const ids = new Set<string>();
@@ -203,6 +207,8 @@ export function createMachine(world: World): Machine {
     }
     const approving = world.random.fork(`approve ${id}`);
     const approve = async (shown: Approved) => {
+      if (plan.looks)
+        await Promise.all(clients.flatMap((client) => [client.spent(), client.balance()]));
       await new Promise((resolve) => setTimeout(resolve, approving.pick([10, 500, 7_000])));
       const isApproved = approving.chance(plan.approves ?? 1);
       if (isApproved) world.approvals.push(shown);
@@ -248,11 +254,16 @@ export function createMachine(world: World): Machine {
         );
         world.shows(JSON.stringify(event));
         if (event.type === 'payment.required') world.work.looks(event.id);
+        if (event.type === 'payment.chosen') payees.set(event.id, event.payTo);
         if (event.type === 'payment.chosen' || event.type === 'payment.failed')
           world.work.chose(event.id);
         if ('url' in event) hosts.set(event.id, new URL(event.url).host);
         if (event.type === 'swap.signed')
-          swapsOf.set(event.signature, { attempt: event.id, host: hosts.get(event.id) ?? '' });
+          swapsOf.set(event.signature, {
+            attempt: event.id,
+            host: hosts.get(event.id) ?? '',
+            payee: payees.get(event.id),
+          });
         if (event.type === 'payment.signed') paymentsOf.set(event.payerSignature, event.id);
         ids.add(event.id);
         const closing = closings.find(

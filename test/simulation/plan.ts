@@ -63,6 +63,8 @@ export type Part =
       readonly own: boolean;
       /** True if the caller calls `plan` first. */
       readonly plans: boolean;
+      /** Milliseconds that the caller waits for the chain with `settled`, before it reads. */
+      readonly settles: number | undefined;
       /** Milliseconds after which the caller aborts a try. */
       readonly abort: number | undefined;
       /** The caller aborts its first `times` tries `ms` after a step, and calls again at once. */
@@ -155,6 +157,13 @@ export type Part =
       readonly tries: number;
       readonly abort: number | undefined;
     }
+  /** A caller calls a method of a client beside the payments. */
+  | {
+      readonly kind: 'tend';
+      readonly at: number;
+      readonly client: number;
+      readonly what: 'warm' | 'resume' | 'balance';
+    }
   /** The signed bytes for `item` are also sent to the service with the key of item `under`. */
   | { readonly kind: 'theft'; readonly item: number; readonly under: number };
 
@@ -166,7 +175,10 @@ export interface Limit {
   readonly limit: bigint;
   /** 0 if the cap is for each payment; undefined if it has no window. */
   readonly windowMs: number | undefined;
+  /** `*`: a cap for each host. */
   readonly host?: string | undefined;
+  /** `*`: a cap for each payee. */
+  readonly payee?: string | undefined;
 }
 
 export interface Plan {
@@ -187,6 +199,8 @@ export interface Plan {
   readonly topUp: { readonly below: number; readonly to: number } | undefined;
   /** Share of plans that `policy.approve` approves; undefined if there is no such hook. */
   readonly approves: number | undefined;
+  /** True if the hook asks its clients for budget and balance before it answers. */
+  readonly looks: boolean;
   /** What the hook does with any other plan. */
   readonly refusal: 'no' | 'throws' | 'hangs';
   /** Mints to swap from; undefined if the library chooses. */
@@ -440,6 +454,18 @@ export function planOf(seed: number): Plan {
       });
   });
 
+  swarm('tending', isService ? 0 : 0.3, (own) => {
+    for (let count = own.int(1, 8); count > 0; count -= 1)
+      parts.push({
+        kind: 'tend',
+        at: own.chance(0.5) ? own.int(0, 2_000) : time(own),
+        client: own.int(0, 3),
+        what: own.pick(['warm', 'resume', 'resume', 'balance']),
+      });
+  });
+
+  const settling = random.fork('settled');
+  const awaits = settling.chance(0.3);
   const buying = random.fork('buying');
   const ways = random.fork('ways');
   const byThemselves = ways.pick([0, 0, 0.3, 1]);
@@ -483,6 +509,8 @@ export function planOf(seed: number): Plan {
       tries: buying.int(1, patience),
       gap: buying.pick([100, 5_000, 30_000, 90_000]),
       method: buying.chance(0.5) ? 'GET' : 'POST',
+      settles:
+        awaits && settling.chance(0.7) ? settling.pick([0, 500, 30_000, 300_000]) : undefined,
       abort: buying.chance(0.1) ? buying.int(50, 5_000) : undefined,
       stops:
         stops && stopping.chance(0.6)
@@ -530,6 +558,7 @@ export function planOf(seed: number): Plan {
     ...{ topUp, approves, retryWindow, twins },
     hasJournal: isDurable || isService || random.fork('own journal').chance(0.5),
     states: !presigns && random.fork('states').chance(0.12),
+    looks: random.fork('looks').chance(0.3),
     refusal: random.fork('refusal').pick(['no', 'no', 'throws', 'hangs']),
     swapFrom: choosing.chance(0.25)
       ? [USDT, SOL, PYUSD, USDC, ...own].filter(() => choosing.chance(0.5))
@@ -652,6 +681,12 @@ function limitsOf(own: Random): Limit[] {
       windowMs: units.pick([0, MINUTE, HOUR, DAY]),
       ...(units.chance(0.2) ? { host: hostOf(units.int(0, 2)) } : {}),
     });
+  const each = own.fork('each');
+  if (each.chance(0.3)) {
+    const limit = BigInt(each.pick([100_000, 400_000, 1_000_000]));
+    const about = each.chance(0.5) ? { host: '*' } : { payee: '*' };
+    limits.push({ unit: 'USD', limit, windowMs: each.pick([0, MINUTE, HOUR, DAY]), ...about });
+  }
   return limits;
 }
 
@@ -662,13 +697,16 @@ export function policyOf({ limits, resign, topUp }: Plan): PolicyOptions {
     `${micro / 1_000_000n}.${String(micro % 1_000_000n).padStart(6, '0')}`;
   const find = (unit: Limit['unit'], windowMs: number | undefined) =>
     limits.find(
-      (limit) => limit.unit === unit && limit.windowMs === windowMs && limit.host === undefined,
+      (limit) =>
+        limit.unit === unit &&
+        limit.windowMs === windowMs &&
+        (limit.host ?? limit.payee) === undefined,
     );
   const named = [find('USD', 0), find('USD', DAY), find('USD', undefined), find('lamports', DAY)];
   const [payment, day, total, lamports] = named;
   const others: LimitOptions[] = limits
     .filter((limit) => !named.includes(limit))
-    .map(({ unit, limit, windowMs, host }) => ({
+    .map(({ unit, limit, windowMs, host, payee }) => ({
       ...(unit === 'USD'
         ? { usd: dollars(limit) }
         : unit === 'lamports'
@@ -685,6 +723,7 @@ export function policyOf({ limits, resign, topUp }: Plan): PolicyOptions {
               ? 'hour'
               : 'day',
       ...(host === undefined ? {} : { host }),
+      ...(payee === undefined ? {} : { payee }),
     }));
   return {
     ...(payment && { maxPerPayment: dollars(payment.limit) }),

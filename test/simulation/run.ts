@@ -10,7 +10,7 @@ import { judge, type Broken, type SpentAnswer } from './judge.js';
 import type { Landed } from './ledger.js';
 import { createMachine, type Machine } from './machine.js';
 import { accountOf, NETWORK, WALLET } from './places.js';
-import type { Plan } from './plan.js';
+import type { Part, Plan } from './plan.js';
 import { createWorld, type World } from './world.js';
 
 export interface Outcome {
@@ -91,7 +91,10 @@ async function live(world: World): Promise<Broken[]> {
       part.kind === 'swap' ? order(world, machine, part) : undefined,
     ),
   );
-  await Promise.race([Promise.all([buying, swapping]), clock.wait(PATIENCE_MS)]);
+  const tending = Promise.all(
+    plan.parts.map(async (part) => (part.kind === 'tend' ? tend(world, machine, part) : undefined)),
+  );
+  await Promise.race([Promise.all([buying, swapping, tending]), clock.wait(PATIENCE_MS)]);
   trace('the callers are done');
   if (clock.now() < plan.length) await clock.wait(plan.length - clock.now());
   isOver = true;
@@ -155,6 +158,22 @@ async function leftOf({ tokens, clock }: World, { ids, journal }: Machine): Prom
 async function resume(machine: Machine): Promise<void> {
   for (const payer of [...(machine.clients() ?? []), machine.service()])
     await payer?.resume().catch(() => undefined);
+}
+
+/** Calls a method of a client, beside its payments. It may fail, and must change nothing. */
+async function tend(world: World, machine: Machine, part: Part & { kind: 'tend' }): Promise<void> {
+  await world.clock.wait(part.at);
+  const clients = machine.clients();
+  const client = clients?.[part.client % clients.length];
+  const call = async (): Promise<unknown> => client?.[part.what]();
+  const done = await Promise.race([
+    call().then(
+      () => 'done',
+      (error: unknown) => String(error),
+    ),
+    machine.ended().then(() => 'the process ended'),
+  ]);
+  world.trace(`${part.what}: ${done}`);
 }
 
 /** Calls `spent()` and records its answer, unless the process ends before. */

@@ -11,6 +11,8 @@ export interface Spending {
   readonly signed: Signed;
   readonly attempt: string;
   readonly host: string;
+  /** Empty if the transaction is for no payee, or if no event told. */
+  readonly payee: string;
   /** Loss of the wallet at true token values, in billionths of a millionth of a dollar. */
   readonly worth: bigint;
   /** Network fees and net rent. */
@@ -46,9 +48,13 @@ export function spendingsOf(
       signed.intent.kind === 'payment'
         ? new URL(signed.intent.url).host
         : machine.swapsOf.get(signed.signature)?.host;
+    const payee =
+      signed.intent.kind === 'payment'
+        ? signed.intent.payTo
+        : machine.swapsOf.get(signed.signature)?.payee;
     return [
       {
-        ...{ landed, signed, attempt: attempt ?? '', host: host ?? '' },
+        ...{ landed, signed, attempt: attempt ?? '', host: host ?? '', payee: payee ?? '' },
         ...taken(landed, tokens),
         swaps: isPayment ? 0n : 1n,
         payments: isPayment && landed.error === null ? 1n : 0n,
