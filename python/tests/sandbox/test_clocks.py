@@ -48,6 +48,25 @@ def test_requests_terms_again_when_the_clock_was_ahead_as_they_were_kept(
     assert [request.is_paid for request in seller.seen] == [False, True, True, False, True]
 
 
+def test_requests_terms_again_when_they_ended_while_approve_was_awaited(
+    sandbox: Sandbox,
+    make_payer: MakePayer,
+    make_seller: MakeSeller,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sell, now = selling(sandbox, offer(sandbox)), time.time_ns
+    seller = make_seller(lambda seen: sell(seen) if seen.is_paid else terms(offer(sandbox)))
+
+    def approve(_: object) -> bool:
+        monkeypatch.setattr(time, "time_ns", lambda: now() + 301 * 10**9)
+        return True
+
+    payer = make_payer(USDC="1", presign=[seller.url], policy={"approve": approve})
+    for _ in range(2):
+        assert payer.client.get(seller.url).text == "bought"
+    assert [request.is_paid for request in seller.seen] == [False, True, False, True]
+
+
 def test_counts_a_payment_in_its_window_when_it_settles_while_the_clock_is_set_back(
     sandbox: Sandbox,
     make_payer: MakePayer,

@@ -14,7 +14,6 @@ from ..seller import BOUGHT, offer, terms
 # Mode of a venue that pays less: adapters/sandbox/venue/venue.mjs.
 UNDERPAY = 6
 HELD, TAKEN = 950_000, 900_000
-ORDER: Any = {"input_mint": "USDT", "output_mint": "USDC", "ui_amount": "1"}
 
 
 class InFlight:
@@ -73,22 +72,6 @@ def test_may_miss_what_the_caps_count(in_flight: Any) -> None:
 def test_must_bring_its_full_minimum_when_the_plan_with_it_was_approved(in_flight: Any) -> None:
     flying = in_flight(approve=lambda _: True)
     flying.refuses(flying.buy)
-
-
-@pytest.mark.parametrize("how", ["no_worse_than", "no cap"])
-def test_must_bring_its_full_minimum_when_the_caller_ordered_it(
-    how: str, sandbox: Sandbox, in_flight: Any
-) -> None:
-    flying = in_flight()
-    client = flying.payer.client
-    worst = None if how == "no cap" else client.quote(**ORDER)
-
-    def swap() -> Any:
-        return client.swap(**ORDER, no_worse_than=worst, counted=how != "no cap")
-
-    flying.refuses(swap)
-    sandbox.call("restore")
-    assert int(swap().out_amount) > TAKEN
 
 
 def test_brings_all_of_an_approved_top_up_though_the_venue_pretends_until_it_lands(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import Any
 
 import pytest
@@ -103,6 +104,35 @@ def test_pays_a_new_price_only_after_the_old_payment_expired(
     payer.told("payment.settled", 2)
     assert payer.held() == 1_000_000 - PRICE - 12_000
     until("the budget of the refused payment is free", lambda: payer.used == "0.022")
+
+
+def test_keeps_the_later_terms_of_parallel_calls(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    """The first call gets its terms before the second call, and ends after it."""
+    shop, cheaper = Shop(sandbox), offer(sandbox, amount="9000")
+    sells = selling(sandbox, cheaper)
+    shop.sales = [sells, *shop.sales, sells]
+    seller, asked, ended = make_seller(shop.answer), Event(), Event()
+
+    def approve(_: object) -> bool:
+        if not asked.is_set():
+            asked.set()
+            ended.wait(20)
+        return True
+
+    payer = make_payer(USDC="1", presign=[seller.url], policy={"approve": approve})
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(payer.client.get, f"{seller.url}?q=1")
+        assert asked.wait(20)
+        shop.asks = terms(cheaper)
+        assert payer.client.get(f"{seller.url}?q=2").text == "bought"
+        ended.set()
+        assert first.result().text == "bought"
+    assert payer.client.get(f"{seller.url}?q=3").text == "bought"
+    assert paid_flags(seller) == [False, False, True, True, True]
+    payer.told("payment.settled", 3)
+    assert payer.held() == 1_000_000 - PRICE - 2 * 9_000
 
 
 def test_pays_once_when_a_seller_settles_and_then_raises_its_price(
@@ -213,26 +243,6 @@ def test_keeps_terms_for_as_long_as_the_seller_allows(
     for _ in range(2):
         assert payer.client.request(method, seller.url).text == "bought"
     assert paid_flags(seller) == expected
-
-
-def test_requests_terms_again_when_they_ended_while_approve_was_awaited(
-    sandbox: Sandbox,
-    make_payer: MakePayer,
-    make_seller: MakeSeller,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    shop, now = Shop(sandbox), time.time_ns
-    shop.asks = shop.asks._replace(headers={**shop.asks.headers, "cache-control": "max-age=60"})
-    seller = make_seller(shop.answer)
-
-    def approve(_plan: object) -> bool:
-        monkeypatch.setattr(time, "time_ns", lambda: now() + 61 * 10**9)
-        return True
-
-    payer = make_payer(USDC="1", presign=True, policy={"approve": approve})
-    for _ in range(2):
-        assert payer.client.get(seller.url).text == "bought"
-    assert paid_flags(seller) == TERMS_TWICE
 
 
 def test_requests_terms_again_when_they_were_made_for_a_single_call(

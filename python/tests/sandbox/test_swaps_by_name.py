@@ -8,10 +8,13 @@ import pytest
 
 from exact_change import AsyncClient, ExactChangeError
 
-from ..conftest import MakePayer
+from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
 from ..payer import failure_of
+from ..seller import offer, terms
 
+# Mode of a venue that pays less: adapters/sandbox/venue/venue.mjs.
+UNDERPAY = 6
 ORDERS: list[Any] = [
     {"input_mint": "SOL", "output_mint": "USDC", "ui_amount": "0.1"},
     {"input_mint": "SOL", "output_mint": "USDC", "ui_amount": "15", "swap_mode": "ExactOut"},
@@ -79,6 +82,24 @@ def test_makes_no_swap_when_the_venue_pays_less_than_approved(
     # Without an approved quote, the loss is within the slippage of a new quote.
     payer.client.swap(**order)
     assert payer.held() < approved.min_out
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+def test_lets_nothing_be_missing_beside_a_payment_in_flight(
+    bounded: bool, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    """With bounds of the caller, and with no cap that counts the swap."""
+    asked = terms(offer(sandbox, amount="950000"))
+    seller = make_seller(lambda seen: asked if seen.payment is None else None)
+    order, policy = ORDERS[0], {"max_per_payment": "3.00"}
+    payer = make_payer(SOL="1", USDC="0.95", policy=policy)
+    failure_of(lambda: payer.client.get(seller.url), "payment_uncertain")
+    approved = payer.client.quote(**order) if bounded else None
+    sandbox.call("venue", {"modes": [UNDERPAY], "amount": "900000"})
+    error = failure_of(
+        lambda: payer.client.swap(**order, no_worse_than=approved, counted=bounded), "unsafe_swap"
+    )
+    assert (error.funds, payer.held()) == ("untouched", 950_000)
 
 
 @pytest.mark.parametrize(

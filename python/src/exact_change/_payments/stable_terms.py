@@ -52,22 +52,21 @@ class Charge(NamedTuple):
 
 def note_charge(context: PaymentContext, call: Call, charge: Charge) -> None:
     """Remembers that a call was charged, and its terms if later calls may be paid ahead."""
-    terms, unpaid, at, paid = charge
     memory, address = context.memory, parse_address(call.asked_at)
     if address is None:
         return
     make_room(memory.charging)
     memory.charging.add(address.origin)
-    ms = _lifetime_of(context.config, call, address, unpaid)
-    if ms <= 0 or call.is_redirected or not 200 <= paid.status < 300:
+    ms = _lifetime_of(context.config, call, address, charge.unpaid)
+    if ms <= 0 or call.is_redirected or not 200 <= charge.paid.status < 300:
         return
     name = _name_of(context.config, call.method, address)
     kept = memory.stable_terms.get(name)
     # A parallel call may have ended first, with terms that its seller gave later.
-    if kept is not None and at < kept.at <= context.now():
+    if kept is not None and charge.at < kept.at <= context.now():
         return
     make_room(memory.stable_terms)
-    memory.stable_terms[name] = StableTerms(terms, at, ms)
+    memory.stable_terms[name] = StableTerms(charge.terms, charge.at, ms)
 
 
 def forget_stable_terms(context: PaymentContext, call: Call) -> None:

@@ -163,14 +163,11 @@ def swap_once(
     # bounded the swap.
     is_bounded = task.on_planned is None or task.worst is not None or task.is_approved
 
-    def sign_first() -> Steps[SwapSigned]:
-        if is_bounded and sum((yield from reserved())) > 0:
-            return (yield from sign_strict())
-        return (yield from sign_as(order._replace(is_strict=is_bounded)))
-
     def sign() -> Steps[SwapSigned]:
         try:
-            return (yield from sign_first())
+            if is_bounded and sum((yield from reserved())) > 0:
+                return (yield from sign_strict())
+            return (yield from sign_as(order._replace(is_strict=is_bounded)))
         except ExactChangeError as error:
             if not planned or sum(planned[-1].leeway) == 0 or not is_over_cap(error):
                 raise
