@@ -94,7 +94,7 @@ def test_lets_nothing_be_missing_beside_a_payment_in_flight(
     order, policy = ORDERS[0], {"max_per_payment": "3.00"}
     payer = make_payer(SOL="1", USDC="0.95", policy=policy)
     failure_of(lambda: payer.client.get(seller.url), "payment_uncertain")
-    approved = payer.client.quote(**order) if bounded else None
+    approved: Any = payer.client.quote(**order) if bounded else None
     sandbox.call("venue", {"modes": [UNDERPAY], "amount": "900000"})
     error = failure_of(
         lambda: payer.client.swap(**order, no_worse_than=approved, counted=bounded), "unsafe_swap"

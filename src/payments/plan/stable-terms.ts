@@ -54,7 +54,10 @@ export function noteCharge(
 }
 
 export function forgetStableTerms({ config, memory }: PaymentContext, call: Call): void {
-  memory.stableTerms.delete(keyOf(config, call));
+  const key = keyOf(config, call);
+  const kept = memory.stableTerms.get(key);
+  // The time stays: a parallel call that got its terms before may end later.
+  if (kept !== undefined) memory.stableTerms.set(key, { ...kept, at: config.runtime.now(), ms: 0 });
 }
 
 /** A seller states terms for a single URL; a URL that the caller names stands for all queries. */

@@ -3,7 +3,11 @@ import type { Call } from '../../../src/internal/request.js';
 import type { PaymentContext } from '../../../src/payments/context.js';
 import { createMemory } from '../../../src/payments/memory.js';
 import { payAhead } from '../../../src/payments/pay.js';
-import { noteCharge, stableTermsOf } from '../../../src/payments/plan/stable-terms.js';
+import {
+  forgetStableTerms,
+  noteCharge,
+  stableTermsOf,
+} from '../../../src/payments/plan/stable-terms.js';
 
 const call = (url: string) => ({ url, method: 'GET' }) as Call;
 
@@ -55,5 +59,17 @@ describe('terms that a payment ahead uses', () => {
     expect(holdAt(40_005 * minutes - 1)).toBe(true);
     expect(holdAt(40_005 * minutes)).toBe(false);
     expect(holdAt(minutes)).toBe(false);
+  });
+
+  it('do not come back by a parallel call that got them before they were forgotten', () => {
+    const { made, setClock } = context(['https://a.example']);
+    const paid = call('https://a.example/paid');
+    setClock(2_000);
+    noteCharge(made, paid, charge(1_000));
+    forgetStableTerms(made, paid);
+    noteCharge(made, paid, charge(1_999));
+    expect(stableTermsOf(made, paid)).toBeUndefined();
+    noteCharge(made, paid, charge(2_000));
+    expect(stableTermsOf(made, paid)).toBeDefined();
   });
 });

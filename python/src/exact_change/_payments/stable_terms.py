@@ -74,7 +74,10 @@ def forget_stable_terms(context: PaymentContext, call: Call) -> None:
     address = parse_address(call.asked_at)
     if address is not None:
         name = _name_of(context.config, call.method, address)
-        context.memory.stable_terms.pop(name, None)
+        kept = context.memory.stable_terms.get(name)
+        if kept is not None:
+            # The time stays: a parallel call that got its terms before may end later.
+            context.memory.stable_terms[name] = kept._replace(at=context.now(), ms=0)
 
 
 def only_paid_ahead(offer: Offer, _price: int | None) -> ExactChangeError | None:
