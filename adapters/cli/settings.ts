@@ -76,6 +76,8 @@ function fromFlags(flags: GlobalFlags): Layer {
     policy: {
       ...(max === undefined ? {} : { maxPerPayment: max }),
       ...(maxPerDay === undefined ? {} : { maxPerDay }),
+      // A top-up swaps, and the client refuses it without swaps.
+      ...(swap === false ? { topUp: undefined } : {}),
     },
   };
 }

@@ -1,9 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createClient } from 'exact-change';
 import { afterAll, describe, expect, it } from 'vitest';
 import { configFolder, stateFolder } from '../../../adapters/cli/paths.js';
-import { readSettings } from '../../../adapters/cli/settings.js';
+import { nodeOptions, readSettings } from '../../../adapters/cli/settings.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'exact-change-settings-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -48,6 +49,19 @@ describe('settings', () => {
     expect(readSettings({}, { XDG_CONFIG_HOME: '/nowhere' }).autoSwap).toBe(true);
     expect(readSettings({ swap: true }, { EXACT_CHANGE_AUTO_SWAP: 'false' }).autoSwap).toBe(false);
     expect(readSettings({ swap: false }, { EXACT_CHANGE_AUTO_SWAP: 'true' }).autoSwap).toBe(false);
+  });
+
+  it('have no top-up without swaps', () => {
+    const env = withFile({ policy: { topUp: { token: 'USDC', below: '0.50', to: '2.00' } } });
+    const settings = nodeOptions(readSettings({ swap: false }, env));
+    const signer = {
+      address: 'So11111111111111111111111111111111111111112',
+      signMessage: () => Promise.reject(new Error('unused')),
+    };
+    expect(() =>
+      createClient({ ...settings, rpcUrl: 'https://rpc.example.com', signer }),
+    ).not.toThrow();
+    expect(readSettings({}, env).policy?.topUp).toBeDefined();
   });
 
   it.each<[string, Record<string, string>, RegExp]>([
