@@ -23,15 +23,21 @@ const { ledger, locks, claims, next } = journal.coordination(owner);
 const tell = (line: unknown) => void writeSync(STDOUT, `${JSON.stringify(line)}\n`);
 
 if (task.what === 'race') {
-  const { name, reserves, limit, keys, takes } = task;
+  const { name, first, reserves, limit, keys, takes } = task;
   const cap = dayCap(BigInt(limit));
   await journal.used(owner, [], NOW);
-  tell('ready');
   const lines = createInterface(process.stdin);
-  await new Promise((resolve) => lines.once('line', resolve));
+  const go = (message: string) => {
+    tell(message);
+    return new Promise((resolve) => lines.once('line', resolve));
+  };
+  await go('ready');
   const count = <T>(times: number, work: (index: number) => Promise<T>) =>
     Promise.all(Array.from({ length: times }, (_, index) => work(index)));
-  const results = await count(reserves, () => journal.reserve(attemptOf(), [cap]));
+  const reserve = () => journal.reserve(attemptOf(), [cap]);
+  const early = await count(first, reserve);
+  await go('begun');
+  const results = [...early, ...(await count(reserves - first, reserve))];
   const winners = await count(keys, async (index) => {
     const attempt = attemptOf({ idempotencyKey: `key ${index}`, microUsd: '0' });
     const result = await journal.reserve(attempt, []);
