@@ -60,7 +60,7 @@ export async function runWrap(
 /**
  * Builds, signs and lands a swap, once.
  *
- * @param guard - Gets `isStrict` if the guard of the signed swap lets nothing be missing.
+ * @param guard - Gets `isStrict` if a payment in flight may make the strict guard of the swap fail.
  */
 export async function swapOnce(
   context: PaymentContext,
