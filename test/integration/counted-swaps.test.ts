@@ -11,7 +11,7 @@ import type { MintSymbol } from 'exact-change-sandbox';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { MODE } from '../../adapters/sandbox/venue/venue.mjs';
 import { swapCostAfter } from '../../src/payments/execute/swap-cost.js';
-import { swapAmountsOf, rentIn } from '../../src/payments/reconcile/swap-outcome.js';
+import { ownFee, swapAmountsOf, rentIn } from '../../src/payments/reconcile/swap-outcome.js';
 import { costOf } from '../../src/policy/cost.js';
 import { connectRpc } from '../../src/solana/rpc/connection.js';
 import { listOf } from '../helpers/attempts.js';
@@ -265,6 +265,8 @@ describe('any wrong number in the transaction of a swap', () => {
     ['USDC into new wrapped SOL', 'SOL', '1000000', { SOL: '0.005', USDC: '5' }, true],
     ['USDC into held wrapped SOL', 'SOL', '1000000', { SOL: '0.005', USDC: '5' }, false],
     ['SOL that the client only wraps', 'SOL', '1000000', { SOL: '1' }, true],
+    ['USDT into new wrapped SOL, by a relayer', 'SOL', '1000000', { USDT: '5' }, true],
+    ['USDT into held wrapped SOL, by a relayer', 'SOL', '1000000', { USDT: '5' }, false],
   ])('does not lower the counted cost: %s', async (_, asked, amount, funds, first) => {
     const signed: Attempt[] = [];
     const inner = memoryJournal();
@@ -280,16 +282,15 @@ describe('any wrong number in the transaction of a swap', () => {
         return inner.put(attempt);
       },
     };
-    const payer = await payerOn(sandbox, funds, { autoSwap: true, journal });
+    const options = { autoSwap: true, journal, relayer: { url: sandbox.relayerUrl } };
+    const payer = await payerOn(sandbox, funds, options);
     const seller = await startTaker(sandbox, [[asked, amount]]);
     onTestFinished(() => seller.close());
     if (!first) {
       expect((await payer.client.fetch(seller.url)).status).toBe(200);
       await payer.client.close();
     }
-    expect((await payer.again({ autoSwap: true, journal }).fetch(`${seller.url}/2`)).status).toBe(
-      200,
-    );
+    expect((await payer.again(options).fetch(`${seller.url}/2`)).status).toBe(200);
     const attempt = signed[signed.length - 1];
     const swap = attempt?.swap;
     if (attempt === undefined || swap === undefined) throw new Error('No swap was signed.');
@@ -305,8 +306,7 @@ describe('any wrong number in the transaction of a swap', () => {
       },
     });
     onTestFinished(() => node.close());
-    const { inputMint, outputMint, source, output, quoted } = swap;
-    const about = { inputMint, outputMint, source, output };
+    const { inputMint, outputMint, quoted } = swap;
     const countedBy = async (answer: Shown) => {
       shown = answer;
       const found = await node.transaction(swap.signature).catch(() => null);
@@ -314,14 +314,14 @@ describe('any wrong number in the transaction of a swap', () => {
       const seen =
         inputMint === outputMint
           ? { inAmount: quoted.inAmount, outAmount: quoted.outAmount }
-          : swapAmountsOf(found, payer.address, about);
-      const rent = rentIn(found, payer.address, about);
+          : swapAmountsOf(found, payer.address, swap);
+      const rent = rentIn(found, payer.address, swap);
       const cost = swapCostAfter(attempt, {
         state: 'confirmed',
         ...{
           inAmount: seen.inAmount.toString(),
           outAmount: seen.outAmount.toString(),
-          feeLamports: found.feeLamports.toString(),
+          feeLamports: ownFee(found, swap).toString(),
         },
         ...(rent === undefined ? {} : { rentLamports: rent.toString() }),
       });

@@ -1,7 +1,8 @@
 import { address } from '@solana/kit';
 import { isExactChangeError, type ClientOptions, type Plan } from 'exact-change';
 import type { MintSymbol } from 'exact-change-sandbox';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { startTaker } from '../helpers/bounds.js';
 import {
   changingWallet,
   compile,
@@ -95,6 +96,19 @@ describe('a relayer, for a wallet without SOL', () => {
       0n,
       BigInt(swap?.outAmount ?? 0),
     ]);
+  });
+
+  it('adds nothing to the proceeds of wrapped SOL by the rent that it pays', async () => {
+    const payer = await withoutSol();
+    const seller = await startTaker(sandbox, [['SOL', '1000000']]);
+    onTestFinished(() => seller.close());
+    const { swap, cost } = await decided(await payer.client.fetch(seller.url));
+    const { lamports, own } = await movedOf(payer, swap?.signature ?? '');
+    const brought = BigInt(swap?.outAmount ?? 0);
+    expect([lamports, own.get(sandbox.mints.SOL.address)]).toEqual([0n, brought]);
+    // USDT is worth a dollar, and SOL 150 dollars.
+    const lost = BigInt(swap?.inAmount ?? 0) - (brought * 150n) / 1_000n;
+    expect(Number(cost.usd) * 1e6).toBeGreaterThanOrEqual(Number(lost));
   });
 
   it('lets the wallet swap a token into SOL', async () => {

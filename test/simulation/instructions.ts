@@ -7,11 +7,14 @@ import {
   FACILITATOR,
   JUPITER,
   MEMO,
+  RELAYER,
+  RELAYER_PAYEE,
   SYSTEM,
   TOKEN,
   TOKEN_2022,
   WALLET,
 } from './places.js';
+import type { Relayer } from './relayer.js';
 import { readSwap } from './swap-call.js';
 import { readMessage, u32At, u64At, type Step } from './wire.js';
 
@@ -23,6 +26,7 @@ export function understood(
   bytes: Uint8Array,
   intent: SigningIntent,
   tokens: readonly Token[],
+  { asked }: Pick<Relayer, 'asked'>,
 ): string | undefined {
   let message;
   try {
@@ -37,7 +41,19 @@ export function understood(
   if (intent.kind === 'swap') {
     const swaps = steps.filter(({ program }) => program === JUPITER).length;
     const isWrap = intent.inputMint === intent.outputMint;
-    return signers.join() === WALLET && swaps === (isWrap ? 0 : 1)
+    const isRelayed =
+      signers.join() === [RELAYER, WALLET].join() &&
+      asked.has(Buffer.from(bytes).toString('base64'));
+    // A transfer to the same account is a guard.
+    const fees = steps.filter(
+      ({ program, accounts, data }) =>
+        isToken(program) && data[0] === 12 && accounts[0] !== accounts[2],
+    );
+    const isRight =
+      swaps === (isWrap ? 0 : 1) &&
+      fees.length === (isRelayed ? 1 : 0) &&
+      fees.every((fee) => isRelayFee(fee, tokens));
+    return (isRelayed || signers.join() === WALLET) && isRight
       ? undefined
       : 'a swap has not the form of one';
   }
@@ -60,6 +76,22 @@ export function understood(
     signers.join() === [FACILITATOR, WALLET].join();
   return isRight ? undefined : 'a payment does another thing than it says';
 }
+
+/** The library's default for a relayer's fee, in millionths of a dollar. */
+const MAX_RELAY_FEE = 500_000n;
+
+function isRelayFee({ program, accounts, data }: Step, tokens: readonly Token[]): boolean {
+  const token = tokens.find(({ mint, worth }) => mint === accounts[1] && worth > 0n);
+  if (token === undefined) return false;
+  const { mint, worth, decimals } = token;
+  const ends = [WALLET, RELAYER_PAYEE].map((owner) => accountOf(owner, mint, program));
+  return (
+    ends.join() === [accounts[0], accounts[2]].join() &&
+    u64At(data, 1) * worth <= MAX_RELAY_FEE * 10n ** BigInt(decimals)
+  );
+}
+
+const isToken = (program: string): boolean => program === TOKEN || program === TOKEN_2022;
 
 function isKnown({ program, accounts, data }: Step, tokens: readonly Token[]): boolean {
   const isOwn = (address: string | undefined) =>

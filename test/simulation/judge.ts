@@ -68,7 +68,7 @@ export function judge(
     ...world.lies.map((how) => ({ promise: 'errors tell of funds' as const, how })),
     ...world.misfits().map((how) => ({ promise: 'sellers can be paid' as const, how })),
     ...machine.signed.flatMap(({ message, intent }) => {
-      const how = understood(message, intent, tokens);
+      const how = understood(message, intent, tokens, world.relayer);
       return how === undefined ? [] : [{ promise: 'only known instructions' as const, how }];
     }),
   ];
@@ -431,12 +431,14 @@ function wasApproved({ plan, approvals }: World, { signed }: Machine): Broken[] 
   const left = [...approvals];
   return signed.flatMap(({ signature, intent, order }) => {
     if (order !== undefined) return [];
-    const index = left.findIndex(({ url, payment, swap, wrap }) =>
+    const index = left.findIndex(({ url, payment, swap, wrap, relayer }) =>
       intent.kind === 'swap'
         ? intent.inputMint === intent.outputMint
           ? wrap === intent.maxInAmount
           : swap?.inputMint === intent.inputMint &&
-            BigInt(swap.maxInAmount) >= BigInt(intent.maxInAmount)
+            BigInt(swap.maxInAmount) +
+              BigInt(relayer?.mint === intent.inputMint ? relayer.maxAmount : 0) >=
+              BigInt(intent.maxInAmount)
         : url === intent.url &&
           payment?.mint === intent.mint &&
           payment.amount === intent.amount &&

@@ -17,7 +17,7 @@ import { NETWORK, signAsWallet, WALLET } from './places.js';
 import { hostOf, isSeller, itemOf, policyOf } from './plan.js';
 import { through } from './ports.js';
 import { addressOf } from './wire.js';
-import { JUPITER_URL, NODE_URLS, type World } from './world.js';
+import { JUPITER_URL, NODE_URLS, RELAYER_URL, type World } from './world.js';
 import type { Served } from './seller.js';
 import { paymentIn } from './traffic.js';
 
@@ -186,6 +186,13 @@ export function createMachine(world: World): Machine {
     return signature;
   }
 
+  /** Returns the wallet's signature of a swap; a relayed swap has another id. */
+  function signatureOf(id: string): string {
+    const { asked } = world.relayer;
+    const isIt = ({ message }: Signed) => asked.get(Buffer.from(message).toString('base64')) === id;
+    return signed.find(isIt)?.signature ?? id;
+  }
+
   function start(): void {
     life += 1;
     const id = life;
@@ -226,6 +233,7 @@ export function createMachine(world: World): Machine {
         policy: { ...policyOf(plan), ...(plan.approves === undefined ? {} : { approve }) },
         ...(plan.hasJournal && { journal: through(kept, world.strike, () => whileRunning(id)) }),
         ...(plan.timeouts && { timeouts: plan.timeouts }),
+        ...(plan.relays && { relayer: { url: RELAYER_URL } }),
         ...(plan.swapFrom && !plan.isService && { swapFrom: plan.swapFrom }),
       },
       fetch: (input: RequestInfo | URL, init?: RequestInit) => request(id, input, init),
@@ -259,7 +267,7 @@ export function createMachine(world: World): Machine {
           world.work.chose(event.id);
         if ('url' in event) hosts.set(event.id, new URL(event.url).host);
         if (event.type === 'swap.signed')
-          swapsOf.set(event.signature, {
+          swapsOf.set(signatureOf(event.signature), {
             attempt: event.id,
             host: hosts.get(event.id) ?? '',
             payee: payees.get(event.id),

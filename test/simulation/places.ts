@@ -1,4 +1,4 @@
-import { createHash, createPrivateKey, createPublicKey, sign } from 'node:crypto';
+import { createHash, createPrivateKey, createPublicKey, sign, type KeyObject } from 'node:crypto';
 import { base58 } from '@scure/base';
 import { PublicKey } from '@solana/web3.js';
 import { addressOf } from './wire.js';
@@ -30,27 +30,36 @@ const named = (name: string): string =>
 export const SELLERS: readonly string[] = ['0', '1', '2'].map((name) => named(`payee ${name}`));
 export const FACILITATOR = named('facilitator');
 export const STRANGER = named('stranger');
+/** Owner of the accounts that the relayer's fees go to. */
+export const RELAYER_PAYEE = named('relayer payee');
 /** Mints of tokens that sellers made: worth nothing at any market price. */
 export const OWN_MINTS: readonly string[] = Array.from({ length: 24 }, (_, index) =>
   named(`mint ${index}`),
 );
 
 const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
-const key = createPrivateKey({
-  key: Buffer.concat([
-    PKCS8,
-    createHash('sha256').update('exact-change simulation: wallet').digest(),
-  ]),
-  format: 'der',
-  type: 'pkcs8',
-});
-export const WALLET: string = base58.encode(
-  createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(-32),
-);
+const keyOf = (name: string): KeyObject =>
+  createPrivateKey({
+    key: Buffer.concat([
+      PKCS8,
+      createHash('sha256').update(`exact-change simulation: ${name}`).digest(),
+    ]),
+    format: 'der',
+    type: 'pkcs8',
+  });
+const publicOf = (key: KeyObject): string =>
+  base58.encode(createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(-32));
+const signWith =
+  (key: KeyObject) =>
+  (message: Uint8Array): Uint8Array =>
+    new Uint8Array(sign(null, message, key));
 
-export function signAsWallet(message: Uint8Array): Uint8Array {
-  return new Uint8Array(sign(null, message, key));
-}
+const walletKey = keyOf('wallet');
+const relayerKey = keyOf('relayer');
+export const WALLET: string = publicOf(walletKey);
+export const RELAYER: string = publicOf(relayerKey);
+export const signAsWallet = signWith(walletKey);
+export const signAsRelayer = signWith(relayerKey);
 
 const derived = new Map<string, string>();
 

@@ -23,6 +23,8 @@ export type Answer =
   | 'pending';
 /** A seller's answer to a request without a payment, instead of its terms. */
 export type Door = 'busy' | 'lost' | 'moves' | 'moves with its method';
+/** A fault of the relayer. It signs anew what the client sent: the transaction has another id. */
+export type RelayerTrouble = 'is lost' | 'hangs' | 'refuses' | 'is dear' | 'changes' | 'signs anew';
 export type Settling = 'late' | 'never' | 'denies' | 'twice';
 export type Terms =
   | 'own token'
@@ -117,6 +119,13 @@ export type Part =
       readonly delay: number;
     }
   | { readonly kind: 'sends'; readonly share: number }
+  | {
+      readonly kind: 'relayer';
+      readonly what: RelayerTrouble;
+      readonly share: number;
+      readonly at: number;
+      readonly until: number;
+    }
   /**
    * A fault of the signer, of a step of the journal, or of all its steps. A step that `fails` is not
    * done. A step that `is lost` is done, but its caller gets an error.
@@ -197,6 +206,8 @@ export interface Plan {
   readonly resign: 0 | 1;
   /** Thousandths of a dollar: the float of USDC that clients keep. */
   readonly topUp: { readonly below: number; readonly to: number } | undefined;
+  /** True if clients have a relayer, which pays for swaps if the wallet has too little SOL. */
+  readonly relays: boolean;
   /** Share of plans that `policy.approve` approves; undefined if there is no such hook. */
   readonly approves: number | undefined;
   /** True if the hook asks its clients for budget and balance before it answers. */
@@ -348,6 +359,16 @@ export function planOf(seed: number): Plan {
     }),
   );
   swarm('sends', 0.2, (own) => parts.push({ kind: 'sends', share: own.pick([0.3, 0.9, 1]) }));
+  const relays = !isService && random.fork('relays').chance(0.15);
+  swarm('relayer', relays ? 0.6 : 0, (own) => {
+    for (let count = own.int(1, 3); count > 0; count -= 1)
+      parts.push({
+        kind: 'relayer',
+        what: own.pick(['is lost', 'hangs', 'refuses', 'is dear', 'changes', 'signs anew']),
+        share: own.pick([0.3, 0.6, 1]),
+        ...span(own),
+      });
+  });
   swarm('journal', 0.35, (own) => {
     for (let count = own.int(1, 3); count > 0; count -= 1)
       parts.push({
@@ -555,7 +576,7 @@ export function planOf(seed: number): Plan {
   const own = wallet.chance(0.2) ? OWN_MINTS.slice(0, wallet.int(1, 3)) : [];
   return {
     ...{ seed, clients, nodes, isDurable, isService, presigns, length },
-    ...{ topUp, approves, retryWindow, twins },
+    ...{ topUp, approves, retryWindow, twins, relays },
     hasJournal: isDurable || isService || random.fork('own journal').chance(0.5),
     states: !presigns && random.fork('states').chance(0.12),
     looks: random.fork('looks').chance(0.3),
@@ -569,7 +590,9 @@ export function planOf(seed: number): Plan {
     resign: money.chance(0.15) ? 1 : 0,
     endsAnew: random.fork('end').chance(0.5),
     funds: {
-      lamports: BigInt(poor.chance(0.1) ? poor.pick([0, 890_880, 2_000_000, 3_500_000]) : lamports),
+      lamports: BigInt(
+        poor.chance(relays ? 0.8 : 0.1) ? poor.pick([0, 890_880, 2_000_000, 3_500_000]) : lamports,
+      ),
       [USDC]: scarce ? amount(0.5) : amount(20),
       [USDT]: money.chance(0.6) ? amount(20) : 0n,
       [PYUSD]: money.chance(0.2) ? amount(20) : 0n,

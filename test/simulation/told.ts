@@ -26,18 +26,26 @@ export function untrueSwaps({ plan, ledger }: World, swaps: readonly Told[]): st
   });
 }
 
-/** Returns the change of a mint on the wallet's accounts; of SOL, without the network fee. */
+/**
+ * Returns the change of a mint on the wallet's accounts; of SOL, without the network fee and
+ * without the rents that a relayer paid.
+ */
 function changeOf({ message, before, after, fee }: Landed, mint: string | undefined): bigint {
+  const isRelayed = message.signers[0] !== WALLET;
   return message.keys.reduce(
     (sum, address, index) => {
       const [had, has] = [before[index], after[index]];
       const token = had?.token ?? has?.token;
       if (address !== WALLET && token?.owner !== WALLET) return sum;
+      if (mint === SOL && isRelayed && token !== undefined)
+        return token.mint === SOL
+          ? sum + (has?.token?.amount ?? 0n) - (had?.token?.amount ?? 0n)
+          : sum;
       if (mint === SOL) return sum + (has?.lamports ?? 0n) - (had?.lamports ?? 0n);
       if (token?.mint !== mint) return sum;
       return sum + (has?.token?.amount ?? 0n) - (had?.token?.amount ?? 0n);
     },
-    mint === SOL ? fee : 0n,
+    mint === SOL && !isRelayed ? fee : 0n,
   );
 }
 

@@ -88,13 +88,12 @@ function taken(
     rent += kept;
     if (kept > 0n) made += kept;
   });
-  const paidFee = message.signers[0] === WALLET ? fee : 0n;
-  return {
-    worth: worth > 0n ? worth : 0n,
-    tokens: left,
-    lamports: paidFee + (rent > 0n ? rent : 0n),
-    gross: paidFee + made,
-  };
+  // A relayer pays the fee and the rents of its transactions.
+  const paid =
+    message.signers[0] === WALLET
+      ? { lamports: fee + (rent > 0n ? rent : 0n), gross: fee + made }
+      : { lamports: 0n, gross: 0n };
+  return { worth: worth > 0n ? worth : 0n, tokens: left, ...paid };
 }
 
 function lamportsOf(account: Account | undefined): bigint {

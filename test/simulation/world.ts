@@ -11,6 +11,8 @@ import {
   FACILITATOR,
   OWN_MINTS,
   POOL_AUTHORITY,
+  RELAYER,
+  RELAYER_PAYEE,
   SELLERS,
   STRANGER,
   TOKEN,
@@ -20,6 +22,7 @@ import {
 import { hostOf, type Part, type Plan } from './plan.js';
 import { strikeBy, type Strike, type Trouble } from './ports.js';
 import { createRandom, type Random } from './random.js';
+import { createRelayer, type Relayer, type RelayerTroubles } from './relayer.js';
 import { createSeller, type Seller, type Served } from './seller.js';
 import { createStranger } from './stranger.js';
 import { createWork, type Work } from './work.js';
@@ -44,6 +47,7 @@ export interface World {
   /** Ends all faults. */
   heal(): void;
   readonly traffic: Traffic;
+  readonly relayer: Pick<Relayer, 'asked'>;
   readonly work: Work;
   /** Returns payments that sellers could not accept although they fit the terms. */
   misfits(): readonly string[];
@@ -83,6 +87,7 @@ export const NODE_URLS: readonly string[] = NODE_KEYS.map(
   (key, node) => `https://n${node}.test/${key}`,
 );
 export const JUPITER_URL = 'https://jup.test';
+export const RELAYER_URL = 'https://relay.test';
 
 export function createWorld(plan: Plan): World & { install(): () => void } {
   const random = createRandom(`world ${plan.seed}`);
@@ -119,6 +124,8 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
       after: clock.after,
     }),
   );
+  const relayerTroubles: RelayerTroubles = new Map();
+  const relayer = createRelayer(tokens, relayerTroubles, random.fork('relayer'));
   const stranger = createStranger(ledger, tokens, random.fork('stranger'));
   const troubles = new Set<Trouble>();
   let losing = 0;
@@ -150,6 +157,10 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
       upset(part.until, () => void troubles.delete(part));
     }
     if (part.kind === 'sends') losing = part.share;
+    if (part.kind === 'relayer') {
+      upset(part.at, () => void relayerTroubles.set(part.what, part.share));
+      upset(part.until, () => void relayerTroubles.delete(part.what));
+    }
     if (part.kind === 'jump') upset(part.at, () => clock.jump(part.ms));
     if (part.kind === 'dust') upset(part.at, () => stranger.send(part.mint, part.amount));
     if (part.kind === 'spend') upset(part.at, () => stranger.spend(part.mint, part.amount));
@@ -193,6 +204,7 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
       attemptsOfCalls: new Set(),
       kept: [],
       traffic: createTraffic(clock),
+      relayer,
       work,
     },
     shows(text) {
@@ -211,13 +223,14 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
         if (crowd.chance(state.busy / 100)) return tooMany();
         const submit = (bytes: Uint8Array) => {
           if (chance.chance(losing)) return;
-          clock.after(chance.int(200, 1_500), () => void ledger.land(bytes));
+          clock.after(chance.int(200, 1_500), () => void ledger.land(relayer.sends(bytes)));
         };
         return {
           ms: chance.int(5, 60),
           response: new Response(answerRpc(ledger, state, url.href, body, submit)),
         };
       }
+      if (url.origin === RELAYER_URL) return relayer.serve(body);
       if (url.origin === JUPITER_URL) {
         work.asksJupiter(url);
         if (chance.chance(market.hanging)) return 'hangs';
@@ -251,6 +264,7 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
       } satisfies Partial<MarketState>);
       losing = 0;
       troubles.clear();
+      relayerTroubles.clear();
     },
   };
 }
@@ -260,6 +274,7 @@ function createAccounts(ledger: Ledger, { funds }: Plan, tokens: readonly Token[
   // Nodes give lamports as JSON numbers, so the amounts stay below 2^53.
   const plenty = 10n ** 15n;
   ledger.put(FACILITATOR, wallet(plenty));
+  ledger.put(RELAYER, wallet(plenty));
   ledger.put(STRANGER, wallet(plenty));
   ledger.put(WALLET, wallet(funds['lamports'] ?? 0n), STRANGER);
   ledger.put(POOL_AUTHORITY, wallet(plenty));
@@ -267,7 +282,7 @@ function createAccounts(ledger: Ledger, { funds }: Plan, tokens: readonly Token[
     const { mint, program, decimals } = token;
     ledger.put(mint, mintAccount(program, decimals));
     ledger.put(vaultOf(token), tokenAccount(program, mint, POOL_AUTHORITY, plenty));
-    for (const payee of SELLERS)
+    for (const payee of [...SELLERS, RELAYER_PAYEE])
       ledger.put(accountOf(payee, mint, program), tokenAccount(program, mint, payee, 0n));
     ledger.put(accountOf(STRANGER, mint, program), tokenAccount(program, mint, STRANGER, plenty));
     const held = funds[mint] ?? 0n;

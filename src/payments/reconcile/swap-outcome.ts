@@ -60,7 +60,7 @@ export function swapAmountsOf(
   wallet: string,
   swap: Sent,
 ): Record<'inAmount' | 'outAmount', bigint> {
-  const { inputMint, outputMint, source, output } = swap;
+  const { inputMint, outputMint, source, output, relay } = swap;
   // Sum the lamports of all own accounts: rent moves between them and cancels out, swapped SOL does
   // not.
   const lamports = [...new Set([wallet, source, output])].reduce(
@@ -69,28 +69,46 @@ export function swapAmountsOf(
   );
   return {
     inAmount: inputMint === WSOL_MINT ? -lamports : -tokenChange(landed, source),
-    outAmount: outputMint === WSOL_MINT ? lamports : tokenChange(landed, output),
+    // Rent that a relayer paid came with no swap.
+    outAmount:
+      outputMint === WSOL_MINT
+        ? lamports - (relay === undefined ? 0n : rentKept(landed, wallet, swap))
+        : tokenChange(landed, output),
   };
 }
 
-/**
- * Returns the rent of the wallet's token accounts that a landed swap created and did not close: the
- * lamports that are not wrapped SOL. Undefined if the node's numbers contradict each other: wrong
- * numbers must not lower the costs that caps count.
- */
-export function rentIn(landed: LandedTransaction, wallet: string, swap: Sent): bigint | undefined {
-  const { inputMint, outputMint, source, output, relay } = swap;
+/** Returns the token accounts of a swap, with their mints. */
+function tokenAccountsOf(
+  { inputMint, outputMint, source, output }: Sent,
+  wallet: string,
+): ReadonlyMap<string, string> {
   const mints = new Map([
     [source, inputMint],
     [output, outputMint],
   ]);
   mints.delete(wallet);
-  if (landed.error !== null || !isWhole(landed)) return undefined;
-  if (![...mints].every(([account, mint]) => isMintWhole(landed, account, mint))) return undefined;
-  const rent = [...mints].reduce((sum, [account, mint]) => {
+  return mints;
+}
+
+/** Sums the lamports of a swap's token accounts that are not wrapped SOL. */
+function rentKept(landed: LandedTransaction, wallet: string, swap: Sent): bigint {
+  return [...tokenAccountsOf(swap, wallet)].reduce((sum, [account, mint]) => {
     const wrapped = mint === WSOL_MINT ? tokenChange(landed, account) : 0n;
     return sum + lamportChange(landed, account) - wrapped;
   }, 0n);
+}
+
+/**
+ * Returns the rent of the wallet's token accounts that a landed swap created and did not close.
+ * Undefined if the node's numbers contradict each other: wrong
+ * numbers must not lower the costs that caps count.
+ */
+export function rentIn(landed: LandedTransaction, wallet: string, swap: Sent): bigint | undefined {
+  const { inputMint, outputMint, relay } = swap;
+  const mints = tokenAccountsOf(swap, wallet);
+  if (landed.error !== null || !isWhole(landed)) return undefined;
+  if (![...mints].every(([account, mint]) => isMintWhole(landed, account, mint))) return undefined;
+  const rent = rentKept(landed, wallet, swap);
   // If no SOL is swapped, the wallet loses only fee and rent, whichever account got the rent.
   const swapsSol = inputMint === WSOL_MINT || outputMint === WSOL_MINT;
   const rentLost = swapsSol ? 0n : -lamportChange(landed, wallet) - ownFee(landed, swap);

@@ -62,28 +62,42 @@ def swap_amounts_of(landed: LandedTransaction, wallet: Address, sides: Sides) ->
     fee = own_fee(landed, sides.is_relayed)
     lamports = fee + sum(_lamport_change(landed, account) for account in own_accounts)
     taken, brought = -_token_change(landed, sides.source), _token_change(landed, sides.output)
+    # Rent that a relayer paid came with no swap.
+    given = _rent_kept(landed, wallet, sides) if sides.is_relayed else 0
     return (
         -lamports if sides.input_mint == WSOL_MINT else taken,
-        lamports if sides.output_mint == WSOL_MINT else brought,
+        lamports - given if sides.output_mint == WSOL_MINT else brought,
     )
+
+
+def _token_accounts_of(sides: Sides, wallet: Address) -> dict[Address, Address]:
+    """Returns the token accounts of a swap, with their mints."""
+    accounts = {sides.source: sides.input_mint, sides.output: sides.output_mint}
+    accounts.pop(wallet, None)
+    return accounts
+
+
+def _rent_kept(landed: LandedTransaction, wallet: Address, sides: Sides) -> int:
+    """Sums the lamports of a swap's token accounts that are not wrapped SOL."""
+    rent = 0
+    for account, mint in _token_accounts_of(sides, wallet).items():
+        wrapped = _token_change(landed, account) if mint == WSOL_MINT else 0
+        rent += _lamport_change(landed, account) - wrapped
+    return rent
 
 
 def rent_in(landed: LandedTransaction, wallet: Address, sides: Sides) -> int | None:
     """Returns the rent of the wallet's token accounts that a landed swap created.
 
-    Rent is the change of their lamports without wrapped SOL. None if the numbers of the node's
+    None if the numbers of the node's
     answer contradict each other: then they must not lower the counted cost.
     """
-    own_accounts = {sides.source: sides.input_mint, sides.output: sides.output_mint}
-    own_accounts.pop(wallet, None)
+    own_accounts = _token_accounts_of(sides, wallet)
     if landed.error is not None or not _is_whole(landed):
         return None
     if not all(_is_kept(landed, account, mint) for account, mint in own_accounts.items()):
         return None
-    rent = 0
-    for account, mint in own_accounts.items():
-        wrapped = _token_change(landed, account) if mint == WSOL_MINT else 0
-        rent += _lamport_change(landed, account) - wrapped
+    rent = _rent_kept(landed, wallet, sides)
     # If no SOL is swapped, all lamports that leave the wallet are fee and rent.
     if WSOL_MINT in (sides.input_mint, sides.output_mint):
         return 0 if sides.is_relayed else max(0, rent)
