@@ -1,4 +1,15 @@
-import { accountOf, POOL_AUTHORITY, PYUSD, SOL, TOKEN, TOKEN_2022, USDC, USDT } from './places.js';
+import {
+  accountOf,
+  POOL_AUTHORITY,
+  PYUSD,
+  SOL,
+  STRANGER,
+  TOKEN,
+  TOKEN_2022,
+  USDC,
+  USDT,
+  WALLET,
+} from './places.js';
 import type { Random } from './random.js';
 import { writeSwap, type SwapCall } from './swap-call.js';
 
@@ -36,6 +47,8 @@ export interface MarketState {
   stealing: number;
   /** Share of requests that it refuses, because there are too many. */
   busy: number;
+  /** Share of built swaps with another account, other bytes, or further instructions. */
+  tampering: number;
 }
 
 export const calm = (): MarketState => ({
@@ -46,6 +59,7 @@ export const calm = (): MarketState => ({
   failing: 0,
   stealing: 0,
   busy: 0,
+  tampering: 0,
 });
 
 /** Market fee in basis points of the true value. */
@@ -160,7 +174,51 @@ export function createMarket(tokens: readonly Token[], state: MarketState, rando
       outAmount: BigInt(quoteResponse['outAmount'] ?? '0'),
       slippageBps: Number(quoteResponse['slippageBps']),
     });
-    return { status: 200, body: { swapInstruction, addressLookupTableAddresses: [] } };
+    const built = { swapInstruction, addressLookupTableAddresses: [] };
+    return { status: 200, body: random.chance(state.tampering) ? tampered(built) : built };
+  };
+
+  /** Returns a built swap that takes or sends something else. */
+  const tampered = ({ swapInstruction, ...rest }: Built): object => {
+    const accounts = [...swapInstruction.accounts];
+    const data = Buffer.from(swapInstruction.data, 'base64');
+    const token = random.pick(tokens);
+    const [theirs, ours] = [STRANGER, WALLET].map((owner) =>
+      accountOf(owner, token.mint, token.program),
+    );
+    const meta = (pubkey = '', isSigner = false) => ({ pubkey, isSigner, isWritable: true });
+    const at = random.int(0, accounts.length - 1);
+    const gives = {
+      programId: token.program,
+      accounts: [meta(ours), meta(token.mint), meta(theirs), meta(WALLET, true)],
+      data: Buffer.from([12, 1, 0, 0, 0, 0, 0, 0, 0, token.decimals]).toString('base64'),
+    };
+    const approves = {
+      ...gives,
+      data: Buffer.from([4, ...new Uint8Array(8).fill(9)]).toString('base64'),
+    };
+    const more = random.pick([gives, approves]);
+    switch (random.int(0, 5)) {
+      case 0:
+        accounts[at] = { ...meta(random.pick([theirs, ours, STRANGER, WALLET])), isWritable: true };
+        break;
+      case 1:
+        accounts[at] = { ...meta(accounts[at]?.pubkey), isSigner: true };
+        break;
+      case 2:
+        data[random.int(0, data.length - 1)] = random.int(0, 255);
+        break;
+      case 3:
+        return { ...rest, swapInstruction, setupInstructions: [more] };
+      case 4:
+        return { ...rest, swapInstruction, cleanupInstruction: more };
+      default:
+        return { ...rest, swapInstruction, otherInstructions: [more] };
+    }
+    return {
+      ...rest,
+      swapInstruction: { ...swapInstruction, accounts, data: data.toString('base64') },
+    };
   };
 
   return {
@@ -189,6 +247,11 @@ export function createMarket(tokens: readonly Token[], state: MarketState, rando
         : { inAmount: (inAmount * (WHOLE + slip)) / WHOLE, outAmount };
     },
   };
+}
+
+interface Built {
+  readonly swapInstruction: ReturnType<typeof writeSwap>;
+  readonly addressLookupTableAddresses: readonly string[];
 }
 
 export function vaultOf({ mint, program }: Token): string {

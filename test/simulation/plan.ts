@@ -90,7 +90,7 @@ export type Part =
     }
   | {
       readonly kind: 'market';
-      readonly what: 'isDown' | 'hanging' | 'gone' | 'failing' | 'stealing' | 'busy';
+      readonly what: 'isDown' | 'hanging' | 'gone' | 'failing' | 'stealing' | 'busy' | 'tampering';
       readonly share: number;
       readonly at: number;
       readonly until: number;
@@ -354,6 +354,14 @@ export function planOf(seed: number): Plan {
     parts.push({
       kind: 'market',
       what: own.pick(['isDown', 'hanging', 'hanging', 'gone', 'failing', 'failing', 'stealing']),
+      share: own.pick([0.3, 0.6, 1]),
+      ...span(own),
+    }),
+  );
+  swarm('tampering', 0.15, (own) =>
+    parts.push({
+      kind: 'market',
+      what: 'tampering',
       share: own.pick([0.3, 0.6, 1]),
       ...span(own),
     }),

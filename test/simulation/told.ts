@@ -2,7 +2,7 @@ import type { Moved } from '../../src/index.js';
 import type { Broken } from './judge.js';
 import { SOL, WALLET } from './places.js';
 import type { Landed } from './ledger.js';
-import { callersOf, itemOf, type Part } from './plan.js';
+import { itemOf, type Part } from './plan.js';
 import type { Spending } from './truth.js';
 import type { World } from './world.js';
 
@@ -58,7 +58,9 @@ export function fundsAgree(world: World, outs: readonly Spending[]): Broken[] {
     out.signed.intent.kind === 'payment' && itemOf(out.signed.intent.url) === item;
   // An error before the call's attempt began says nothing of earlier attempts for the item.
   // Of two equal calls, events do not show which call they are for.
-  const begun = thrown.filter(({ ids, item }) => ids.size > 0 && callersOf(plan, item) < 2);
+  const isAlone = (item: string) =>
+    plan.parts.filter((part) => part.kind === 'buy' && String(part.item) === item).length < 2;
+  const begun = thrown.filter(({ ids, item }) => ids.size > 0 && isAlone(item));
   return begun.flatMap(({ item, at, ids, error: { code, funds, moved } }): Broken[] => {
     const paid = outs.filter((out) => out.payments > 0n && isFor(out, item));
     // A later call may still send a payment that was signed but had not left.

@@ -261,6 +261,7 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
         failing: 0,
         stealing: 0,
         busy: 0,
+        tampering: 0,
       } satisfies Partial<MarketState>);
       losing = 0;
       troubles.clear();
