@@ -17,8 +17,9 @@ import { NETWORK, signAsWallet, WALLET } from './places.js';
 import { hostOf, isSeller, itemOf, policyOf } from './plan.js';
 import { through } from './ports.js';
 import { addressOf } from './wire.js';
-import { JUPITER_URL, NODE_URLS, RELAYER_URL, type World } from './world.js';
+import { JUPITER_URL, NODE_URLS, RELAYER_URL, SERVICE_URL, type World } from './world.js';
 import type { Served } from './seller.js';
+import { createService } from './service.js';
 import { paymentIn } from './traffic.js';
 
 /** A message that the wallet signed for the library. */
@@ -90,6 +91,7 @@ export function createMachine(world: World): Machine {
   let isUp = false;
   let clients: Client[] = [];
   let service: LocalTransport | undefined;
+  let remote: ReturnType<typeof createService>;
   let end: () => void = () => undefined;
   let ending: Promise<void> = Promise.resolve();
   let closeAny: (waits: boolean) => void = () => undefined;
@@ -156,11 +158,11 @@ export function createMachine(world: World): Machine {
             if (!hasEnded(id)) arrived.add(itemOf(url));
           })
         : response;
-    const served: Served = await world.serve(url, {
-      method,
-      headers,
-      body: typeof body === 'string' ? body : '',
-    });
+    const text = typeof body === 'string' ? body : '';
+    const served: Served =
+      url.origin === SERVICE_URL
+        ? await remote(url, { method, body: text })
+        : await world.serve(url, { method, headers, body: text });
     return new Promise<Response>((resolve, reject) => {
       if (served === 'hangs') return;
       const deliver = () => {
@@ -212,6 +214,11 @@ export function createMachine(world: World): Machine {
       };
       kept = journalAt('/journal', parts);
     }
+    remote = createService(world.service, world.random.fork(`service ${id}`), {
+      rpcUrl: NODE_URLS.slice(0, plan.nodes),
+      jupiterUrl: JUPITER_URL,
+      fetch: (input, init) => request(id, input, init),
+    });
     const approving = world.random.fork(`approve ${id}`);
     const approve = async (shown: Approved) => {
       if (plan.looks)
@@ -233,6 +240,7 @@ export function createMachine(world: World): Machine {
         policy: { ...policyOf(plan), ...(plan.approves === undefined ? {} : { approve }) },
         ...(plan.hasJournal && { journal: through(kept, world.strike, () => whileRunning(id)) }),
         ...(plan.timeouts && { timeouts: plan.timeouts }),
+        ...(plan.isRemote && { apiUrl: SERVICE_URL }),
         ...(plan.relays && { relayer: { url: RELAYER_URL } }),
         ...(plan.swapFrom && !plan.isService && { swapFrom: plan.swapFrom }),
       },

@@ -5,6 +5,7 @@ import type { StepName } from '../../src/events.js';
 import type { NodeState } from './node.js';
 import { OWN_MINTS, PYUSD, SOL, USDC, USDT } from './places.js';
 import { createRandom, type Random } from './random.js';
+import type { ServiceState } from './service.js';
 
 /** How a caller reads the body of an answer. A `stalls` reader stops half way and keeps the body. */
 export type Reader =
@@ -120,6 +121,13 @@ export type Part =
     }
   | { readonly kind: 'sends'; readonly share: number }
   | {
+      readonly kind: 'service';
+      readonly what: keyof ServiceState;
+      readonly share: number;
+      readonly at: number;
+      readonly until: number;
+    }
+  | {
       readonly kind: 'relayer';
       readonly what: RelayerTrouble;
       readonly share: number;
@@ -206,6 +214,8 @@ export interface Plan {
   readonly resign: 0 | 1;
   /** Thousandths of a dollar: the float of USDC that clients keep. */
   readonly topUp: { readonly below: number; readonly to: number } | undefined;
+  /** True if clients get quotes, swaps and balances from a service at `apiUrl`. */
+  readonly isRemote: boolean;
   /** True if clients have a relayer, which pays for swaps if the wallet has too little SOL. */
   readonly relays: boolean;
   /** Share of plans that `policy.approve` approves; undefined if there is no such hook. */
@@ -376,6 +386,11 @@ export function planOf(seed: number): Plan {
         share: own.pick([0.3, 0.6, 1]),
         ...span(own),
       });
+  });
+  const isRemote = !isService && random.fork('remote').chance(0.15);
+  swarm('service', isRemote ? 0.7 : 0, (own) => {
+    for (const what of own.pick([['failing'], ['lying'], ['lying'], ['failing', 'lying']] as const))
+      parts.push({ kind: 'service', what, share: own.pick([0.2, 0.5, 1]), ...span(own) });
   });
   swarm('journal', 0.35, (own) => {
     for (let count = own.int(1, 3); count > 0; count -= 1)
@@ -584,7 +599,7 @@ export function planOf(seed: number): Plan {
   const own = wallet.chance(0.2) ? OWN_MINTS.slice(0, wallet.int(1, 3)) : [];
   return {
     ...{ seed, clients, nodes, isDurable, isService, presigns, length },
-    ...{ topUp, approves, retryWindow, twins, relays },
+    ...{ topUp, approves, retryWindow, twins, relays, isRemote },
     hasJournal: isDurable || isService || random.fork('own journal').chance(0.5),
     states: !presigns && random.fork('states').chance(0.12),
     looks: random.fork('looks').chance(0.3),

@@ -24,6 +24,7 @@ import { strikeBy, type Strike, type Trouble } from './ports.js';
 import { createRandom, type Random } from './random.js';
 import { createRelayer, type Relayer, type RelayerTroubles } from './relayer.js';
 import { createSeller, type Seller, type Served } from './seller.js';
+import type { ServiceState } from './service.js';
 import { createStranger } from './stranger.js';
 import { createWork, type Work } from './work.js';
 import { createTraffic, type Traffic } from './traffic.js';
@@ -48,6 +49,8 @@ export interface World {
   heal(): void;
   readonly traffic: Traffic;
   readonly relayer: Pick<Relayer, 'asked'>;
+  /** Current faults of the service at `apiUrl`. */
+  readonly service: Readonly<ServiceState>;
   readonly work: Work;
   /** Returns payments that sellers could not accept although they fit the terms. */
   misfits(): readonly string[];
@@ -87,6 +90,7 @@ export const NODE_URLS: readonly string[] = NODE_KEYS.map(
   (key, node) => `https://n${node}.test/${key}`,
 );
 export const JUPITER_URL = 'https://jup.test';
+export const SERVICE_URL = 'https://service.test';
 export const RELAYER_URL = 'https://relay.test';
 
 export function createWorld(plan: Plan): World & { install(): () => void } {
@@ -124,6 +128,7 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
       after: clock.after,
     }),
   );
+  const service: ServiceState = { failing: 0, lying: 0 };
   const relayerTroubles: RelayerTroubles = new Map();
   const relayer = createRelayer(tokens, relayerTroubles, random.fork('relayer'));
   const stranger = createStranger(ledger, tokens, random.fork('stranger'));
@@ -157,6 +162,10 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
       upset(part.until, () => void troubles.delete(part));
     }
     if (part.kind === 'sends') losing = part.share;
+    if (part.kind === 'service') {
+      upset(part.at, () => void (service[part.what] = part.share));
+      upset(part.until, () => void (service[part.what] = 0));
+    }
     if (part.kind === 'relayer') {
       upset(part.at, () => void relayerTroubles.set(part.what, part.share));
       upset(part.until, () => void relayerTroubles.delete(part.what));
@@ -205,6 +214,7 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
       kept: [],
       traffic: createTraffic(clock),
       relayer,
+      service,
       work,
     },
     shows(text) {
@@ -266,6 +276,7 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
       losing = 0;
       troubles.clear();
       relayerTroubles.clear();
+      Object.assign(service, { failing: 0, lying: 0 } satisfies ServiceState);
     },
   };
 }
