@@ -244,6 +244,8 @@ describe('a call with presign', () => {
 
   it.each<[string, Readonly<Record<string, string>>, RequestInit, 'ahead' | 'asked']>([
     ['how long its terms hold', { 'cache-control': 'private, max-age=60' }, {}, 'ahead'],
+    ['how long, to a cache', { 'cache-control': 'max-age=60', age: '10' }, {}, 'ahead'],
+    ['how long, to a slow cache', { 'cache-control': 'max-age=60', age: '60' }, {}, 'asked'],
     ['that they hold no longer', { 'cache-control': 'max-age=0' }, {}, 'asked'],
     ['not to keep them', { 'cache-control': 'no-store, max-age=60' }, {}, 'asked'],
     ['how long, of a POST', { 'cache-control': 'max-age=60' }, { method: 'POST' }, 'asked'],

@@ -222,14 +222,16 @@ def test_requests_terms_first_unless_presign_names_the_url(
 @pytest.mark.parametrize(
     ("stated", "method", "expected"),
     [
-        ("private, max-age=60", "GET", TERMS_ONCE),
-        ("max-age=0", "GET", TERMS_TWICE),
-        ("no-store, max-age=60", "GET", TERMS_TWICE),
-        ("max-age=60", "POST", TERMS_TWICE),
+        ({"cache-control": "private, max-age=60"}, "GET", TERMS_ONCE),
+        ({"cache-control": "max-age=60", "age": "10"}, "GET", TERMS_ONCE),
+        ({"cache-control": "max-age=60", "age": "60"}, "GET", TERMS_TWICE),
+        ({"cache-control": "max-age=0"}, "GET", TERMS_TWICE),
+        ({"cache-control": "no-store, max-age=60"}, "GET", TERMS_TWICE),
+        ({"cache-control": "max-age=60"}, "POST", TERMS_TWICE),
     ],
 )
 def test_keeps_terms_for_as_long_as_the_seller_allows(
-    stated: str,
+    stated: dict[str, str],
     method: str,
     expected: list[bool],
     sandbox: Sandbox,
@@ -237,7 +239,7 @@ def test_keeps_terms_for_as_long_as_the_seller_allows(
     make_seller: MakeSeller,
 ) -> None:
     shop = Shop(sandbox)
-    shop.asks = shop.asks._replace(headers={**shop.asks.headers, "cache-control": stated})
+    shop.asks = shop.asks._replace(headers={**shop.asks.headers, **stated})
     seller = make_seller(shop.answer)
     payer = make_payer(USDC="1", presign=True)
     for _ in range(2):
