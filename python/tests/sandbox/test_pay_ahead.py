@@ -297,6 +297,30 @@ def test_pays_once_for_a_repeated_call_with_a_key(
     assert len(payer.signed) == 2
 
 
+def test_shows_a_new_redirect_and_sends_its_target_only_a_payment_of_its_own(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    shop, target = Shop(sandbox), make_seller(Shop(sandbox).answer)
+    seller = make_seller(shop.answer)
+    payer = payer_with_terms(seller, make_payer)
+    shop.asks = Reply(307, {"location": target.url})
+    shop.sales = [lambda _: shop.asks]
+    for _ in range(2):
+        response = payer.client.get(seller.url, follow_redirects=True)
+        receipt = receipt_of(response)
+        assert (response.status_code, response.headers["location"]) == (307, target.url)
+        assert receipt is not None and receipt.state == "uncertain"
+    assert len(payer.signed) == 2 and paid_flags(target) == [False]
+    sandbox.call("node.warp")
+    assert payer.client.get(seller.url, follow_redirects=True).text == "bought"
+    assert paid_flags(seller) == [False, True, True, False, True, False]
+    assert paid_flags(target) == [False, False, True]
+    _, ahead, again = [str(request.payment) for request in seller.paid]
+    assert again == ahead != str(target.paid[0].payment)
+    payer.told("payment.settled", 2)
+    assert payer.held() == 1_000_000 - 2 * PRICE
+
+
 def test_requests_terms_first_from_the_target_of_a_redirect(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
