@@ -95,7 +95,7 @@ async def test_pays_ahead_on_an_event_loop_and_through_requests(
 
 def test_pays_a_new_price_only_after_the_old_payment_expired(shop: Shop, sandbox: Sandbox) -> None:
     dearer = offer(sandbox, amount="12000")
-    shop.sales += [lambda _: terms(dearer), selling(sandbox, dearer)]
+    shop.sales = [*shop.sales, lambda _: terms(dearer), selling(sandbox, dearer)]
     payer = shop.payer()
 
     def warp(_: object) -> None:
@@ -165,7 +165,7 @@ def test_signs_no_further_payment_while_the_first_payment_may_land(
 def test_frees_the_budget_of_a_free_call_and_requests_terms_in_the_next_call(
     shop: Shop, sandbox: Sandbox
 ) -> None:
-    shop.sales += [lambda _: Reply(body=b"free"), *shop.sales]
+    shop.sales = [*shop.sales, lambda _: Reply(body=b"free"), *shop.sales]
     payer = shop.payer()
     assert payer.client.get(shop.url).text == "free"
     sandbox.call("node.warp")
@@ -175,7 +175,7 @@ def test_frees_the_budget_of_a_free_call_and_requests_terms_in_the_next_call(
 
 
 def test_presents_the_same_payment_again_after_a_lost_answer(shop: Shop) -> None:
-    shop.sales += [lambda _: None, *shop.sales]
+    shop.sales = [*shop.sales, lambda _: None, *shop.sales]
     payer = shop.payer()
     failure_of(lambda: payer.client.get(shop.url), "payment_uncertain")
     assert payer.client.get(shop.url).text == "bought"
@@ -288,9 +288,11 @@ def test_shows_a_new_redirect_and_sends_its_target_only_a_payment_of_its_own(
 
 def test_requests_terms_first_from_the_target_of_a_redirect(shop: Shop) -> None:
     sells = shop.seller.answer
-    shop.seller.answer = lambda seen: (
-        Reply(302, {"location": "/"}) if seen.path == "/door" else sells(seen)
-    )
+
+    def answer(seen: Seen) -> Reply | None:
+        return Reply(302, {"location": "/"}) if seen.path == "/door" else sells(seen)
+
+    shop.seller.answer = answer
     payer = shop.payer()
     response = payer.client.get(f"{shop.url}/door", follow_redirects=True)
     assert response.text == "bought"
