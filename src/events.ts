@@ -1,5 +1,5 @@
-import { ConfigError, type ErrorCode, type Funds, type OfferRefusal } from './errors.js';
-import { ruleOfNames } from './internal/options.js';
+import type { ErrorCode, Funds, OfferRefusal } from './errors.js';
+import { refuse, ruleOfNames } from './internal/options.js';
 import type { Receipt, RelayFee } from './receipt.js';
 import type { NodeCall } from './solana/rpc/nodes.js';
 
@@ -174,10 +174,7 @@ export function createEvents(now: () => number): Events {
   };
   return {
     on(type: string, listener: (event: never) => unknown) {
-      if (!NAMES.includes(type))
-        throw new ConfigError('invalid_option', `Event ${type} ${ruleOfNames(type, NAMES)}`, {
-          details: { option: type },
-        });
+      if (!NAMES.includes(type)) throw refuse(type, ruleOfNames(type, NAMES), 'Event');
       const set = listeners.get(type) ?? new Set();
       listeners.set(type, set.add(listener));
       return () => void set.delete(listener);

@@ -1,8 +1,8 @@
 import { ConfigError } from '../errors.js';
 
 /** Returns the error for an option of the caller; `rule` completes the sentence. */
-export function refuse(option: string, rule: string): ConfigError {
-  return new ConfigError('invalid_option', `Option ${option} ${rule}`, { details: { option } });
+export function refuse(option: string, rule: string, kind = 'Option'): ConfigError {
+  return new ConfigError('invalid_option', `${kind} ${option} ${rule}`, { details: { option } });
 }
 
 /** Throws `ConfigError` (`invalid_option`) unless a value has fields: a list or a Map has none. */

@@ -7,11 +7,10 @@ from typing import Any, Awaitable, Callable, Mapping, NamedTuple, Union
 
 from typing_extensions import Literal, Protocol, get_args
 
-from ._base.options import rule_of_names
+from ._base.options import refuse, rule_of_names
 from ._kernel.steps import outside
 from ._kernel.task import Steps
 from ._receipt import read_receipt
-from .errors import failure
 
 EventName = Literal[
     # A 402 with payment terms came in: url, method, offers.
@@ -90,8 +89,7 @@ class Events:
     def on(self, type_: str, listener: Listener) -> Callable[[], None]:
         """Listens to an event, or to all (``"*"``). Returns a function that stops listening."""
         if type_ not in _NAMES:
-            rule = rule_of_names(str(type_), _NAMES)
-            raise failure("invalid_option", f"Event {type_} {rule}", {"option": str(type_)})
+            raise refuse(str(type_), rule_of_names(str(type_), _NAMES), "Event")
         listeners = self._listeners.setdefault(type_, [])
         listeners.append(listener)
         is_on = True

@@ -7,9 +7,9 @@ from typing import Any, Mapping, Sequence, cast
 from ..errors import ExactChangeError, failure
 
 
-def refuse(option: str, rule: str) -> ExactChangeError:
+def refuse(option: str, rule: str, kind: str = "Option") -> ExactChangeError:
     """Returns the error for an option; ``rule`` completes the sentence."""
-    return failure("invalid_option", f"Option {option} {rule}", {"option": option})
+    return failure("invalid_option", f"{kind} {option} {rule}", {"option": option})
 
 
 def refuse_unknown(
