@@ -1,4 +1,5 @@
 import type { ErrorCode, Funds, OfferRefusal } from './errors.js';
+import { refuse, ruleOfNames } from './internal/options.js';
 import type { Receipt, RelayFee } from './receipt.js';
 import type { NodeCall } from './solana/rpc/nodes.js';
 
@@ -89,6 +90,28 @@ export interface EventDetails {
 
 export type EventName = keyof EventDetails;
 
+/** Every name that a listener may name. */
+const NAMES: readonly string[] = Object.keys({
+  '*': true,
+  'payment.required': true,
+  'payment.chosen': true,
+  'balance.checked': true,
+  'swap.quoted': true,
+  'swap.signed': true,
+  'swap.confirmed': true,
+  'swap.failed': true,
+  'payment.signed': true,
+  'payment.sent': true,
+  'payment.answered': true,
+  'payment.settled': true,
+  'payment.unsettled': true,
+  'payment.uncertain': true,
+  'payment.failed': true,
+  warning: true,
+  'rpc.called': true,
+  'journal.called': true,
+} satisfies Readonly<Record<EventName | '*', true>>);
+
 /**
  * Events of calls to nodes and to the journal. A step makes dozens of calls, and a call may serve
  * several payments. So only listeners of the event's own name get them, not listeners of `'*'`.
@@ -151,6 +174,7 @@ export function createEvents(now: () => number): Events {
   };
   return {
     on(type: string, listener: (event: never) => unknown) {
+      if (!NAMES.includes(type)) throw refuse(type, ruleOfNames(type, NAMES), 'Event');
       const set = listeners.get(type) ?? new Set();
       listeners.set(type, set.add(listener));
       return () => void set.delete(listener);

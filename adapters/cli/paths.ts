@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 
@@ -27,4 +28,11 @@ function base(env: Env, xdg: string, windows: string, fallback: string): string 
 /** Returns a path with a leading `~` replaced by the home folder. */
 export function expandHome(path: string): string {
   return path.replace(/^~(?=[/\\]|$)/, () => homedir());
+}
+
+/** Returns what to do if other users may read a file with keys; undefined if they may not. */
+export function closingOf(path: string): string | undefined {
+  // Windows has no permission bits.
+  const isOpen = process.platform !== 'win32' && (statSync(path).mode & 0o077) !== 0;
+  return isOpen ? `Let its owner alone read it: chmod 600 ${path}` : undefined;
 }

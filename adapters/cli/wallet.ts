@@ -6,8 +6,9 @@ import { isRecord } from '../../src/internal/record.js';
 import { createKeySigner } from '../../src/solana/keys.js';
 import { parseJson } from '../../src/internal/parse.js';
 import type { WalletPlace } from './layer.js';
-import { configFolder, expandHome } from './paths.js';
+import { closingOf, configFolder, expandHome } from './paths.js';
 import { readPassphrase, type PassphraseSource } from './passphrase.js';
+import type { Terminal } from './terminal.js';
 import { decryptWallet, readEncrypted, type EncryptedWallet } from './wallet-file.js';
 
 /** The wallet of a command. */
@@ -38,7 +39,7 @@ export function openWallet(place: WalletPlace | undefined, source: PassphraseSou
     return plainWallet('WALLET_SECRET_KEY', createKeySigner(place.secretKey));
   const path = expandHome(place?.file ?? defaultWalletFile(source.terminal.env));
   if (place === undefined && !existsSync(path)) throw noWallet(path);
-  const text = readKeyFile(path);
+  const text = readKeyFile(path, source.terminal);
   const encrypted = readEncrypted(parseJson(text));
   return encrypted === undefined
     ? plainWallet(path, keyOf(text, path))
@@ -69,10 +70,16 @@ function encryptedWallet(
   };
 }
 
-/** Reads a key file or an encrypted wallet. Errors do not quote its content. */
-export function readKeyFile(path: string): string {
+/**
+ * Reads a key file or an encrypted wallet, and warns if other users may read it. Errors do not
+ * quote its content.
+ */
+export function readKeyFile(path: string, terminal: Terminal): string {
   try {
-    return readFileSync(path, 'utf8');
+    const text = readFileSync(path, 'utf8');
+    const closing = closingOf(path);
+    if (closing !== undefined) terminal.say(`Other users may read ${path}. ${closing}`);
+    return text;
   } catch (cause) {
     const reason = `the file at ${path} cannot be read`;
     throw new ConfigError('invalid_key', `The key cannot be used: ${reason}. Correct the path.`, {

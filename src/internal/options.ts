@@ -1,8 +1,8 @@
 import { ConfigError } from '../errors.js';
 
 /** Returns the error for an option of the caller; `rule` completes the sentence. */
-export function refuse(option: string, rule: string): ConfigError {
-  return new ConfigError('invalid_option', `Option ${option} ${rule}`, { details: { option } });
+export function refuse(option: string, rule: string, kind = 'Option'): ConfigError {
+  return new ConfigError('invalid_option', `${kind} ${option} ${rule}`, { details: { option } });
 }
 
 /** Throws `ConfigError` (`invalid_option`) unless a value has fields: a list or a Map has none. */
@@ -21,14 +21,16 @@ export function refuseUnknown(options: unknown, names: readonly string[], path?:
   const prefix = path === undefined ? '' : `${path}.`;
   requireObject(options, path ?? 'options');
   const unknown = Object.keys(options).find((name) => !names.includes(name));
-  if (unknown === undefined) return;
+  if (unknown !== undefined)
+    throw refuse(`${prefix}${unknown}`, ruleOfNames(unknown, names, prefix));
+}
+
+/** Returns the rest of a sentence about an unknown name: which known name to use instead. */
+export function ruleOfNames(unknown: string, names: readonly string[], prefix = ''): string {
   const meant = nearest(unknown, names);
-  throw refuse(
-    `${prefix}${unknown}`,
-    meant === undefined
-      ? `is not known. Use one of ${names.join(', ')}.`
-      : `is not known. Did you mean ${prefix}${meant}? Correct its name.`,
-  );
+  return meant === undefined
+    ? `is not known. Use one of ${names.join(', ')}.`
+    : `is not known. Did you mean ${prefix}${meant}? Correct its name.`;
 }
 
 /** Returns the nearest known name. A slip changes two letters at most; in a short name, one. */

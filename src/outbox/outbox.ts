@@ -156,6 +156,12 @@ export interface TakeOptions {
 export const MOST_JOBS = { ofOne: 10_000, inAll: 50_000 } as const;
 
 /**
+ * Longer than any pause before a delivery. A job that is due later than this got its due time
+ * before the clock was set back, and is due now.
+ */
+export const LONGEST_PAUSE_MS = 48 * 3_600_000;
+
+/**
  * Jobs that wait for delivery, and the endpoints. The journal writes an event in one step with the
  * attempt that it is about. A write has happened, durably if the journal is durable, when its
  * promise resolves.

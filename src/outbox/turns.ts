@@ -1,5 +1,5 @@
 import { createHeap, type Heap } from '../journal/heap.js';
-import type { OutboxJob, TakeOptions } from './outbox.js';
+import { LONGEST_PAUSE_MS, type OutboxJob, type TakeOptions } from './outbox.js';
 
 /**
  * The lane of a job: its owner and its endpoint. Owners take turns, and each owner gives jobs of
@@ -81,6 +81,8 @@ export function createTurns(waits: (turn: Turn) => boolean): Turns {
   const later = createHeap<{ readonly queue: Queue; readonly dueAt: number }>(
     (a, b) => a.dueAt < b.dueAt,
   );
+  /** When jobs were last taken. The first `take` looks at every queue, as after a set-back. */
+  let lastTake = Infinity;
   const nameOf = ({ owner, place }: Lane) => JSON.stringify([owner, place]);
 
   const first = ({ jobs }: Queue): Turn | undefined => {
@@ -97,9 +99,13 @@ export function createTurns(waits: (turn: Turn) => boolean): Turns {
     return true;
   };
   const wake = (now: number): void => {
-    for (let next = later.first(); next !== undefined && next.dueAt <= now; next = later.first()) {
+    // `give` puts a queue back if no job of it is due.
+    const isSetBack = now < lastTake;
+    lastTake = now;
+    for (let next = later.first(); next !== undefined; next = later.first()) {
+      const { queue, dueAt } = next;
+      if (dueAt > now && !isSetBack) return;
       later.removeFirst();
-      const { queue } = next;
       if (queue.isReady || removeEmpty(queue)) continue;
       queue.isReady = true;
       ready.set(queue.owner, (ready.get(queue.owner) ?? new Set()).add(queue));
@@ -122,7 +128,7 @@ export function createTurns(waits: (turn: Turn) => boolean): Turns {
     let best: { readonly turn: Turn; readonly queue: Queue } | undefined;
     for (const queue of readyQueues) {
       const turn = first(queue);
-      if (turn === undefined || turn.dueAt > now) sleep(queue, turn?.dueAt);
+      if (turn === undefined || !isDue(turn, now)) sleep(queue, turn?.dueAt);
       else if ((best === undefined || isBefore(turn, best.turn)) && mayGive(queue))
         best = { turn, queue };
     }
@@ -144,7 +150,10 @@ export function createTurns(waits: (turn: Turn) => boolean): Turns {
       const before = queue.jobs.first();
       queue.jobs.add(turn);
       if (!queue.isReady && (before === undefined || turn.dueAt < before.dueAt))
-        later.add({ queue, dueAt: turn.dueAt });
+        later.add({
+          queue,
+          dueAt: isDue(turn, lastTake) ? Math.min(turn.dueAt, lastTake) : turn.dueAt,
+        });
     },
     forget(lane) {
       const queue = queues.get(nameOf(lane));
@@ -180,6 +189,10 @@ export function createTurns(waits: (turn: Turn) => boolean): Turns {
       return taken;
     },
   };
+}
+
+function isDue({ dueAt }: Turn, now: number): boolean {
+  return dueAt <= now || dueAt > now + LONGEST_PAUSE_MS;
 }
 
 function isBefore(a: Turn, b: Turn): boolean {

@@ -294,6 +294,18 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>, fi
         ).toEqual([['late', now + 5_000]]);
       });
 
+      it('are handed out at once if the clock was set back since they got their due time', async () => {
+        const job = await oneTaken();
+        await outbox.finish(job, [
+          nextOf(job, { endpoint: 'jumped', dueAt: now + 365 * 24 * HOUR_MS }),
+          nextOf(job, { endpoint: 'waits', dueAt: now + 24 * HOUR_MS }),
+        ]);
+        const places = async (at: number) =>
+          (await take({ now: at })).map((one) => one.endpoint).sort();
+        expect(await places(now - 1)).toEqual(['jumped']);
+        expect(await places(now + 24 * HOUR_MS)).toEqual(['jumped', 'waits']);
+      });
+
       it('come in the order of their due times, as many as requested', async () => {
         const job = await oneTaken();
         const order = [3, 1, 4, 0, 5, 2];

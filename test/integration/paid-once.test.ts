@@ -111,13 +111,20 @@ describe('a request with an earlier payment', () => {
     expect(payments(payer)).toBe(2);
   });
 
-  it('is blocked for one window only, however many answers were lost', async () => {
+  it('is paid again only after its callers have heard of all lost payments', async () => {
     const payer = await holder({ retryWindow: 0 });
     sandbox.controls.facilitator.fault('/settle', { kind: 'dropAfter', times: 3 });
-    const lost = await Promise.allSettled([1, 2, 3].map(() => payer.client.fetch(url('/usdc'))));
-    expect(lost.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
-    await failureOf(payer.client.fetch(url('/usdc')), 'already_spent');
-    await until('the window is over', async () => {
+    const callers = [1, 2, 3];
+    const lost = await Promise.all(
+      callers.map(() => failureOf(payer.client.fetch(url('/usdc')), 'payment_rejected')),
+    );
+    const told: unknown[] = [];
+    for (const _ of callers) {
+      const spent = await failureOf(payer.client.fetch(url('/usdc')), 'already_spent');
+      told.push(spent.details.payerSignature);
+    }
+    expect(new Set(told)).toEqual(new Set(lost.map(({ details }) => details.payerSignature)));
+    await until('the windows are over', async () => {
       const outcome = await payer.client.fetch(url('/usdc')).catch(() => undefined);
       return outcome?.status === 200 ? true : undefined;
     });

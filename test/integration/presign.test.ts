@@ -194,6 +194,40 @@ describe('a call with terms that an earlier call brought', () => {
     );
   });
 
+  it('shows a new redirect to its caller, and its target only a payment of its own', async () => {
+    const target = await selling([serve]);
+    let hasMoved = false;
+    const move: Sale = (_, response) => response.writeHead(307, { location: target.url }).end();
+    const seller = await sellerOfTest((request, response) => {
+      if (hasMoved) move(request, response);
+      else if (isPaid(request)) void serve(request, response);
+      else ask()(response);
+    });
+    const payer = await knownTo(seller);
+    hasMoved = true;
+    for (const _ of [1, 2]) {
+      const response = await payer.client.fetch(seller.url);
+      expect([response.status, response.headers.get('location')]).toEqual([307, target.url]);
+      expect(receiptOf(response)?.state).toBe('uncertain');
+    }
+    expect([signedBy(payer), shown(target)]).toEqual([2, ['unpaid']]);
+    sandbox.controls.node.warp();
+    const bought = await payer.client.fetch(seller.url);
+    expect([bought.status, bought.redirected, bought.url]).toEqual([200, true, `${target.url}/`]);
+    expect([shown(seller), shown(target)]).toEqual([
+      ['unpaid', 'paid', 'paid', 'unpaid', 'paid', 'unpaid'],
+      ['unpaid', 'unpaid', 'paid'],
+    ]);
+    const [first, ahead, again] = seller.paid.map(paymentHeader);
+    expect([again, new Set([first, ahead, ...target.paid.map(paymentHeader)]).size]).toEqual([
+      ahead,
+      3,
+    ]);
+    await until('two are settled', async () =>
+      (await paidBy(payer)).length === 2 ? true : undefined,
+    );
+  });
+
   it('is paid once for two callers with one key', async () => {
     const seller = await selling([serve]);
     const payer = await knownTo(seller);
@@ -244,6 +278,8 @@ describe('a call with presign', () => {
 
   it.each<[string, Readonly<Record<string, string>>, RequestInit, 'ahead' | 'asked']>([
     ['how long its terms hold', { 'cache-control': 'private, max-age=60' }, {}, 'ahead'],
+    ['how long, to a cache', { 'cache-control': 'max-age=60', age: '10' }, {}, 'ahead'],
+    ['how long, to a slow cache', { 'cache-control': 'max-age=60', age: '60' }, {}, 'asked'],
     ['that they hold no longer', { 'cache-control': 'max-age=0' }, {}, 'asked'],
     ['not to keep them', { 'cache-control': 'no-store, max-age=60' }, {}, 'asked'],
     ['how long, of a POST', { 'cache-control': 'max-age=60' }, { method: 'POST' }, 'asked'],

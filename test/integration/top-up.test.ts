@@ -245,27 +245,27 @@ describe('a venue that brings less to a top-up', () => {
     expect(await sandbox.balance(payer.address, 'USDC')).toBe(4n * CENT);
   });
 
-  it('takes no more than the counted amount if it pretends until the swap lands', async () => {
-    const payer = await payerWith(5);
+  /** Returns a payer with a signed top-up, which is about to land at a venue that underpays. */
+  const deceived = async (policy: ClientOptions['policy'] = {}) => {
+    const payer = await payerWith(5, policy);
     const { node } = sandbox.controls;
     const callOff = node.fault('sendTransaction', { kind: 'neverLands' }, 'client');
     await pay(payer);
     await until('the top-up is signed', () => ofType(payer, 'swap.signed')[0]);
     sandbox.controls.aggregator.setVenue(underpaid);
     callOff();
+    return payer;
+  };
+
+  it('takes no more than the counted amount if it pretends until the swap lands', async () => {
+    const payer = await deceived();
     const { outAmount, cost } = await confirmed(payer);
     expect(BigInt(outAmount)).toBeGreaterThanOrEqual(TO - 4n * CENT - 3n * CENT);
     expect(microUsd(cost?.usd ?? '0')).toBeGreaterThanOrEqual(3n * CENT);
   });
 
   it('takes nothing after policy.approve, though it pretends until the swap lands', async () => {
-    const payer = await payerWith(5, { approve: () => true });
-    const { node } = sandbox.controls;
-    const callOff = node.fault('sendTransaction', { kind: 'neverLands' }, 'client');
-    await pay(payer);
-    await until('the top-up is signed', () => ofType(payer, 'swap.signed')[0]);
-    sandbox.controls.aggregator.setVenue(underpaid);
-    callOff();
+    const payer = await deceived({ approve: () => true });
     await until('the swap fails', () => ofType(payer, 'swap.failed')[0]);
     expect(await sandbox.balance(payer.address, 'USDC')).toBe(4n * CENT);
   });

@@ -219,10 +219,7 @@ function onceEach(plan: Plan, outs: readonly Spending[]): Broken[] {
     .filter(([name, paid]) => {
       const callers = isService ? 1 : Math.max(1, callersOf(plan, name));
       const isKeyed = isService ? withKey.has(name) : name.startsWith('with key');
-      // Without a key, one of several callers hears that all their purchases are paid. Once the short
-      // window has passed, a repeat by another caller is a new purchase.
-      const mayRepeat = mayForget || (plan.retryWindow !== undefined && callers > 1);
-      return paid.length > callers * (1 + resign) && (!mayRepeat || isKeyed);
+      return paid.length > callers * (1 + resign) && (!mayForget || isKeyed);
     })
     .map(([item, paid]) => ({
       promise: 'paid once',

@@ -444,22 +444,19 @@ export function planOf(seed: number): Plan {
       ms: own.pick([-1, 1]) * own.pick([2_000, MINUTE, HOUR]),
     }),
   );
-  swarm('dust', 0.15, (own) =>
-    parts.push({
-      kind: 'dust',
-      at: time(own),
-      mint: own.pick([USDC, USDT, SOL]),
-      amount: own.int(1, 2_000),
-    }),
-  );
-  swarm('spend', 0.15, (own) =>
-    parts.push({
-      kind: 'spend',
-      at: time(own),
-      mint: own.pick([USDC, USDT, SOL]),
-      amount: own.int(1, 3_000_000),
-    }),
-  );
+  const transfers = [
+    ['dust', 2_000],
+    ['spend', 3_000_000],
+  ] as const;
+  for (const [kind, most] of transfers)
+    swarm(kind, 0.15, (own) =>
+      parts.push({
+        kind,
+        at: time(own),
+        mint: own.pick([USDC, USDT, SOL]),
+        amount: own.int(1, most),
+      }),
+    );
   swarm('kill', isDurable ? 0.5 : 0, (own) => {
     for (let count = own.int(1, 3); count > 0; count -= 1) {
       const calls = own.chance(0.3) ? 0 : own.int(1, 60);

@@ -25,6 +25,17 @@ describe('events', () => {
     expect(later).toHaveBeenCalledWith({ type: 'warning', id: 'x', at: 0, message: 'w' });
   });
 
+  it.each([
+    ['paymnt.settled', 'Event paymnt.settled is not known. Did you mean payment.settled? Correct'],
+    ['error', 'Event error is not known. Use one of *, payment.required, '],
+  ])('are refused by a name that they do not have: %s', (name, says) => {
+    const on: (name: string, listener: () => void) => unknown = createEvents(() => 0).on;
+    const message: unknown = expect.stringContaining(says);
+    expect(() => on(name, () => undefined)).toThrow(
+      expect.objectContaining({ code: 'invalid_option', details: { option: name }, message }),
+    );
+  });
+
   it('stop when a listener unsubscribes, even during a delivery', () => {
     const events = createEvents(() => 0);
     const told: string[] = [];

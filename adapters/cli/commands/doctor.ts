@@ -1,10 +1,10 @@
-import { statSync } from 'node:fs';
 import { formatUiAmount, isExactChangeError } from 'exact-change';
 import { parseRpcUrls } from '../../../src/config/addresses.js';
 import { withClient, type OpenClient } from '../client.js';
 import { checkAccounts } from '../doctor/accounts.js';
 import { fail, ok, warn, type Finding } from '../doctor/finding.js';
 import { checkNode } from '../doctor/node.js';
+import { closingOf } from '../paths.js';
 import type { Command } from '../report.js';
 import type { Settings } from '../settings.js';
 import { tableText } from '../table.js';
@@ -56,29 +56,25 @@ function checkFiles({ wallet, settings, client }: OpenClient): Finding[] {
   const { source, isEncrypted } = wallet;
   const where = `${client.address} from ${source}`;
   const isFile = settings.wallet === undefined || 'file' in settings.wallet;
-  const readable = 'Let its owner alone read it: chmod 600';
+  const closing = isFile ? closingOf(source) : undefined;
   const key =
-    isFile && isOpenToOthers(source)
-      ? warn('wallet', `${where}, which other users may read`, `${readable} ${source}`)
-      : ok('wallet', `${where}${isEncrypted ? ', encrypted' : ', not encrypted'}`);
-  return [key, ...checkConfig(settings, readable)];
+    closing === undefined
+      ? ok('wallet', `${where}${isEncrypted ? ', encrypted' : ', not encrypted'}`)
+      : warn('wallet', `${where}, which other users may read`, closing);
+  return [key, ...checkConfig(settings)];
 }
 
-function checkConfig({ configFile, ...settings }: Settings, readable: string): Finding[] {
+function checkConfig({ configFile, ...settings }: Settings): Finding[] {
   if (configFile === undefined) return [ok('config', 'none; defaults and the environment')];
   const hasKeys = [settings.jupiterApiKey, settings.apiKey, settings.serviceKey].some(
     (key) => key !== undefined,
   );
+  const closing = hasKeys ? closingOf(configFile) : undefined;
   return [
-    hasKeys && isOpenToOthers(configFile)
-      ? warn('config', `${configFile} may be read by other users`, `${readable} ${configFile}`)
-      : ok('config', configFile),
+    closing === undefined
+      ? ok('config', configFile)
+      : warn('config', `${configFile} may be read by other users`, closing),
   ];
-}
-
-function isOpenToOthers(path: string): boolean {
-  // Windows has no permission bits.
-  return process.platform !== 'win32' && (statSync(path).mode & 0o077) !== 0;
 }
 
 async function checkJupiter({ client, settings }: OpenClient): Promise<Finding[]> {

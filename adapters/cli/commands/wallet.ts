@@ -53,7 +53,7 @@ async function givenKey(
   { from }: ImportFlags,
   terminal: Invocation<object>['terminal'],
 ): Promise<string> {
-  if (from !== undefined) return readKeyFile(expandHome(from));
+  if (from !== undefined) return readKeyFile(expandHome(from), terminal);
   if (!terminal.canAsk) return (await readInput(terminal, '-')).toString();
   const key = await askSecret(terminal, 'Secret key (base58, or the text of a JSON array)');
   if (key === undefined) throw new Interrupted();

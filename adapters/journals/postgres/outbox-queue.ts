@@ -1,6 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type PgBoss from 'pg-boss';
-import type { NextJob, OutboxJob, TakeOptions } from '../../../src/outbox/outbox.js';
+import {
+  LONGEST_PAUSE_MS,
+  type NextJob,
+  type OutboxJob,
+  type TakeOptions,
+} from '../../../src/outbox/outbox.js';
 import { laneOf, ofCaller, type Lane } from '../../../src/outbox/turns.js';
 import type { Database, Query } from './database.js';
 import { digest, lockKey } from './keys.js';
@@ -108,6 +113,10 @@ export function jobsIn(schema: string): JobQueue {
   const jobs = `"${schema}".job`;
   /** Key after which the next `take` goes on, so that each `take` begins with another owner. */
   let cursor = '';
+  /** When this process last took jobs. */
+  let lastTake = Infinity;
+  const setBack = `update ${jobs} set start_after = $2 where name = $1 and state < 'active'
+    and start_after > greatest($2, now()) + ${LONGEST_PAUSE_MS} * interval '1 millisecond'`;
   const free = `with freed as (
       update ${jobs} set state = 'retry' where name = $1 and id in (
         select id from ${jobs} where name = $1 and state = 'active' and started_on + expire_in <= $2 for update skip locked))
@@ -184,6 +193,8 @@ export function jobsIn(schema: string): JobQueue {
         but.map(placeKey),
       ];
       const taken: OutboxJob[] = [];
+      if (now < lastTake) await query(setBack, [QUEUE, timeOf(now)]);
+      lastTake = now;
       await query(BY_INDEX);
       // Only one process takes at a time: two processes would find the same jobs.
       await query(LOCK, [lockKey(schema, 'take')]);

@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 from typing import Any, Awaitable, Callable, Mapping, NamedTuple, Union
 
-from typing_extensions import Literal, Protocol
+from typing_extensions import Literal, Protocol, get_args
 
+from ._base.options import refuse, rule_of_names
 from ._kernel.steps import outside
 from ._kernel.task import Steps
 from ._receipt import read_receipt
@@ -49,6 +50,8 @@ EventName = Literal[
     "warning",
 ]
 
+_NAMES: tuple[str, ...] = ("*", *get_args(EventName))
+
 
 class Event(NamedTuple):
     """An event as listeners get it. Amounts in ``details`` are decimal strings of base units."""
@@ -85,6 +88,8 @@ class Events:
 
     def on(self, type_: str, listener: Listener) -> Callable[[], None]:
         """Listens to an event, or to all (``"*"``). Returns a function that stops listening."""
+        if type_ not in _NAMES:
+            raise refuse(str(type_), rule_of_names(str(type_), _NAMES), "Event")
         listeners = self._listeners.setdefault(type_, [])
         listeners.append(listener)
         is_on = True

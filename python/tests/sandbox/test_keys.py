@@ -43,6 +43,22 @@ def test_buys_again_when_an_equal_call_comes_after_the_retry_window(
     assert payer.held() == 1_000_000 - 2 * PRICE
 
 
+def test_buys_again_only_after_it_told_of_each_payment_with_a_lost_answer(
+    sandbox: Sandbox, make_payer: MakePayer
+) -> None:
+    payer = make_payer(USDC="1", retry_window=0)
+
+    def fail(code: str) -> object:
+        error = failure_of(lambda: payer.client.get(f"{sandbox.api_url}/usdc"), code)
+        return error.details["payer_signature"]
+
+    sandbox.call("facilitator.fault", "/settle", {"kind": "dropAfter", "times": 3})
+    with ThreadPoolExecutor(3) as pool:
+        lost = set(pool.map(fail, ["payment_rejected"] * 3))
+    assert {fail("already_spent") for _ in lost} == lost
+    assert len(lost) == 3
+
+
 def test_makes_one_purchase_for_a_key_of_parallel_calls(
     sandbox: Sandbox, make_payer: MakePayer
 ) -> None:

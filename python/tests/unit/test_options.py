@@ -76,3 +76,16 @@ def test_names_the_wrong_option_in_the_error(options: dict[str, Any], says: str)
     with pytest.raises(ConfigError) as caught:
         Client(wallet_secret_key=KEY, **options)
     assert caught.value.code == "invalid_option" and says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("paymnt.settled", "Event paymnt.settled is not known. Did you mean payment.settled?"),
+        ("error", "Event error is not known. Use one of *, payment.required, "),
+    ],
+)
+def test_refuses_a_listener_to_an_event_that_does_not_exist(name: Any, says: str) -> None:
+    with Client(wallet_secret_key=KEY) as client, pytest.raises(ConfigError) as caught:
+        client.on(name, lambda _: None)
+    assert caught.value.code == "invalid_option" and says in str(caught.value)

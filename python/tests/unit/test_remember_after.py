@@ -11,7 +11,7 @@ from exact_change._base.network import TOKEN_PROGRAMS
 from exact_change._journal.balances import Fresh
 from exact_change._journal.ledger import Ledger, MemoryBalances
 from exact_change._kernel.hosts import threads
-from exact_change._payments.reconcile.swap_outcome import remember_after
+from exact_change._payments.reconcile.swap_outcome import remember_after, remember_since
 from exact_change._solana.rpc.types import (
     Account,
     Accounts,
@@ -68,3 +68,18 @@ def test_records_no_more_than_the_balance_when_four_payments_landed_in_its_slot(
     threads.run(remember_after(context, landed, (SOURCE, OUTPUT), frozenset({OUTPUT})))
 
     assert threads.run(ledger.available(OUTPUT, FRESH)) == held
+
+
+def test_lets_no_late_reading_replace_the_balance_after_a_swap_that_no_node_gives() -> None:
+    ledger = Ledger(MemoryBalances())
+    context: Any = SimpleNamespace(ledger=ledger, rpc=chain_with(95), now=lambda: 0)
+    threads.run(remember_since(context, OUTPUT, SLOT, 90))
+    threads.run(ledger.see(OUTPUT, 5, 0, SLOT - 1))
+    assert threads.run(ledger.available(OUTPUT, FRESH)) == 95
+
+
+def test_knows_the_least_balance_after_a_swap_when_no_node_answers() -> None:
+    ledger = Ledger(MemoryBalances())
+    context: Any = SimpleNamespace(ledger=ledger, rpc=chain_with(None), now=lambda: 0)
+    threads.run(remember_since(context, OUTPUT, SLOT, 90))
+    assert threads.run(ledger.available(OUTPUT, FRESH)) == 90

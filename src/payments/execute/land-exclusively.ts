@@ -9,7 +9,7 @@ import type { PaymentContext } from '../context.js';
 import { outdateHoldings } from '../plan/pinned-holdings.js';
 import { recordedBefore } from '../reconcile/fate.js';
 import { endOfSwap, landSwap, type Swapped } from '../reconcile/swap-end.js';
-import { forgetAccounts, rememberAfter } from '../reconcile/swap-outcome.js';
+import { forgetAccounts, rememberAfter, rememberSince } from '../reconcile/swap-outcome.js';
 import { mintLock } from './fund.js';
 import type { SwapHooks } from './swap-task.js';
 
@@ -47,14 +47,16 @@ export function landExclusively(
       emit('swap.failed', { signature, code: error.code, ...(cost === undefined ? {} : { cost }) });
       throw error;
     }
-    const { swapped, landed, outcome } = end;
+    const { swapped, landed, slot, outcome } = end;
     if (landed === undefined) {
       emit('warning', {
         message: `No node gives the confirmed swap ${signature}, so its amounts are reported as quoted.`,
       });
       await forgetBalances();
+      const { output, outputBefore } = signed.expected;
+      const least = outputBefore + swappedAtMost(signed.expected).minOut;
       if (onConfirmed !== undefined)
-        await rememberLeast(context, signed.expected).catch(() => undefined);
+        await rememberSince(context, output, slot, least).catch(() => undefined);
     } else await rememberAfter(context, landed, signed.expected, busy).catch(() => undefined);
     const cost = onDecided?.(outcome);
     emit('swap.confirmed', {
@@ -121,17 +123,4 @@ function swapUncertain({
     `The swap was signed, and no node says what became of it. Look up its signature, or wait until block height ${lastValidBlockHeight} is final, before trying again.`,
     { details: { signature, lastValidBlockHeight }, funds: 'uncertain' },
   );
-}
-
-/**
- * Notes the least balance of the output, which the swap's guard has proved. A node that is behind
- * would show less, and would cause a second swap.
- */
-function rememberLeast(
-  { ledger, config }: PaymentContext,
-  expected: SignedSwap['expected'],
-): Promise<void> {
-  const { output, outputBefore } = expected;
-  const amount = outputBefore + swappedAtMost(expected).minOut;
-  return ledger.see(output, { amount, at: config.runtime.now() });
 }

@@ -66,7 +66,7 @@ function keyOf({ presign }: PaymentContext['config'], { method, url }: Call): st
   return `${method} ${origin}${pathname}${presign === 'stated' ? search : ''}`;
 }
 
-/** Returns the milliseconds for which terms may be kept; 0 if they may not. */
+/** Returns the milliseconds for which terms may be kept; 0 or less if they may not. */
 function lifetimeOf(
   presign: PaymentContext['config']['presign'],
   { method, url }: Call,
@@ -80,8 +80,10 @@ function lifetimeOf(
       ?.toLowerCase()
       .split(/[\s,]+/) ?? [];
   if (directives.includes('no-store') || directives.includes('no-cache')) return 0;
-  const [age = '0'] = directives.flatMap((text) => /^max-age=(\d{1,9})$/.exec(text)?.[1] ?? []);
-  return Math.min(Number(age) * 1_000, MOST_MS);
+  const [life = '0'] = directives.flatMap((text) => /^max-age=(\d{1,9})$/.exec(text)?.[1] ?? []);
+  // A cache may have kept the 402 for a part of its life.
+  const [age = '0'] = /^\d+/.exec(unpaid.headers.get('age') ?? '') ?? [];
+  return Math.min((Number(life) - Number(age)) * 1_000, MOST_MS);
 }
 
 /** Returns whether a URL's path is the base URL's path or below it, at the same origin. */

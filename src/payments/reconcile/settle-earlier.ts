@@ -56,7 +56,10 @@ export async function settleEarlier(
     if (mayRepeat(current, buying)) return presentAgain(context, current, buying);
     throw paymentUncertain(current);
   }
-  const settled = payments.filter(({ attempt }) => attempt.state === 'settled');
+  const allSettled = payments.filter(({ attempt }) => attempt.state === 'settled');
+  const untold = allSettled.filter(({ attempt }) => attempt.toldAt === undefined);
+  // Each of several callers hears of a purchase that no other caller has heard of.
+  const settled = untold.length > 0 ? untold : allSettled;
   const latest = settled[settled.length - 1];
   if (latest === undefined) {
     if (signed[0] !== undefined) throw paymentUncertain(signed[0]);
@@ -73,7 +76,7 @@ export async function settleEarlier(
       ? Promise.reject(alreadySpent(latest))
       : presentAgain(context, presentable, buying);
   return response.catch(async (error: unknown) => {
-    if (isExactChangeError(error, 'already_spent')) await tell(context, settled);
+    if (isExactChangeError(error, 'already_spent')) await tell(context, presentable ?? latest);
     throw error;
   });
 }
@@ -203,16 +206,13 @@ async function askChain(
  * Records that the caller is about to be told, and after the error has reached it, that it was
  * told. If the process is killed between both writes, the caller may not have heard.
  *
- * Records all attempts at once. Otherwise each would refuse repeated calls for its own window.
+ * Records only the purchase that the error names. Another caller may not have heard of the others.
  */
-async function tell(context: PaymentContext, settled: readonly OpenPayment[]): Promise<void> {
-  const { runtime } = context.config;
-  const note = (told: 'tellingAt' | 'toldAt') =>
-    Promise.all(settled.map((open) => noteTold(context, open, told)));
-  await note('tellingAt');
+async function tell(context: PaymentContext, named: OpenPayment): Promise<void> {
+  await noteTold(context, named, 'tellingAt');
   void delayNextCall(
     context,
-    runtime.sleep(0).then(() => note('toldAt')),
+    context.config.runtime.sleep(0).then(() => noteTold(context, named, 'toldAt')),
   );
 }
 

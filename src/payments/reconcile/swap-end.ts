@@ -35,6 +35,7 @@ export type SwapEnd =
       readonly swapped: Swapped;
       /** Undefined if no node gives the transaction: then `swapped` has the quoted amounts. */
       readonly landed: LandedTransaction | undefined;
+      readonly slot: number;
       readonly outcome: SwapOutcome;
     }
   | {
@@ -102,7 +103,7 @@ export async function endOfSwap(
     };
   }
   const swapped = swappedBy(context, { ...swap, signature }, landed);
-  return { swapped, landed, outcome: confirmedOutcome(swapped) };
+  return { swapped, landed, slot: landing.slot, outcome: confirmedOutcome(swapped) };
 }
 
 function swappedBy(

@@ -182,6 +182,22 @@ export async function rememberAfter(
   }
 }
 
+/**
+ * Remembers the balance of an account after a slot. If no node gives it, remembers the least
+ * balance that the guard of the slot's swap has proved. A node that is behind would show less
+ * later, and would cause a second swap.
+ */
+export async function rememberSince(
+  context: PaymentContext,
+  account: Address,
+  slot: number,
+  least: bigint,
+): Promise<void> {
+  const known = await readSince(context, account, slot);
+  const { ledger, config } = context;
+  await ledger.see(account, known ?? { amount: least, at: config.runtime.now() });
+}
+
 /** Forgets the balances of a swap's accounts, because the swap may have changed them. */
 export async function forgetAccounts(
   { ledger }: PaymentContext,

@@ -1,7 +1,17 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { terminalOf } from '../../../adapters/cli/terminal.js';
+import { readKeyFile } from '../../../adapters/cli/wallet.js';
 import {
   decryptWallet,
   encryptWallet,
@@ -57,10 +67,28 @@ describe('an encrypted wallet', () => {
   });
 });
 
-describe('a new file', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'exact-change-wallet-'));
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = mkdtempSync(join(tmpdir(), 'exact-change-wallet-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+describe('a key file', () => {
+  const path = join(folder, 'id.json');
+  const warning = `Other users may read ${path}. Let its owner alone read it: chmod 600 ${path}`;
+
+  it.each([
+    ['600', []],
+    ['640', [warning]],
+    ['604', [warning]],
+  ])('is read with a warning if other users may read it: mode %s', (mode, warnings) => {
+    writeFileSync(path, '[1]');
+    chmodSync(path, mode);
+    const said: string[] = [];
+    const terminal = { ...terminalOf(process), say: (text: string) => void said.push(text) };
+    expect(readKeyFile(path, terminal)).toBe('[1]');
+    expect(said).toEqual(warnings);
+  });
+});
+
+describe('a new file', () => {
   it('is readable by its owner only, and never replaces an existing file', async () => {
     const path = join(folder, 'deep/wallet.json');
     await writeNewFile(path, 'first');

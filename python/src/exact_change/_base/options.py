@@ -7,9 +7,9 @@ from typing import Any, Mapping, Sequence, cast
 from ..errors import ExactChangeError, failure
 
 
-def refuse(option: str, rule: str) -> ExactChangeError:
+def refuse(option: str, rule: str, kind: str = "Option") -> ExactChangeError:
     """Returns the error for an option; ``rule`` completes the sentence."""
-    return failure("invalid_option", f"Option {option} {rule}", {"option": option})
+    return failure("invalid_option", f"{kind} {option} {rule}", {"option": option})
 
 
 def refuse_unknown(
@@ -26,12 +26,16 @@ def refuse_unknown(
     for name in options:
         if name in names:
             continue
-        similar = _nearest(str(name), names)
-        rule = f"Use one of {', '.join(names)}."
-        if similar is not None:
-            rule = f"Did you mean {prefix}{similar}? Correct its name."
-        raise refuse(f"{prefix}{name}", f"is not known. {rule}")
+        raise refuse(f"{prefix}{name}", rule_of_names(str(name), names, prefix))
     return options
+
+
+def rule_of_names(unknown: str, names: Sequence[str], prefix: str = "") -> str:
+    """Returns the rest of a sentence about an unknown name: which known name to use instead."""
+    meant = _nearest(unknown, names)
+    if meant is None:
+        return f"is not known. Use one of {', '.join(names)}."
+    return f"is not known. Did you mean {prefix}{meant}? Correct its name."
 
 
 def _nearest(name: str, names: Sequence[str]) -> str | None:

@@ -62,16 +62,19 @@ def resume_earlier_payment(context: PaymentContext, repeat: RepeatedCall) -> Ste
         at = open_.attempt["at"]
         if repeat.idempotency_key is not None or not (yield from is_forgotten(context, at, sent)):
             signed.append(open_)
-    settled = [open_ for open_ in earlier if open_.attempt["state"] == "settled"]
-    current = _current_of(signed, earlier, settled)
+    all_settled = [open_ for open_ in earlier if open_.attempt["state"] == "settled"]
+    current = _current_of(signed, earlier, all_settled)
     if current is not None:
         if may_repeat(current, call, repeat.is_repeatable):
             return (yield from _present_again(context, current, repeat))
         raise payment_uncertain(current)
-    if not settled:
+    if not all_settled:
         if signed:
             raise payment_uncertain(signed[0])
         return None
+    # Each of several callers hears of a purchase that no other caller has heard of.
+    untold = [open_ for open_ in all_settled if "toldAt" not in open_.attempt]
+    settled = untold or all_settled
     # A seller that does not recognize a settled payment refuses it. So present it again only if the
     # payment has an id or the request is repeatable. The header of an old payment is not on record.
     with_header = [open_ for open_ in settled if open_.payment["header"]["value"]]
@@ -85,7 +88,7 @@ def resume_earlier_payment(context: PaymentContext, repeat: RepeatedCall) -> Ste
     except ExactChangeError as raised:
         error = raised
     if is_code(error, "already_spent"):
-        yield from _note_all_told(context, settled)
+        yield from _tell(context, settled[-1] if repeatable is None else repeatable)
     raise error
 
 
@@ -197,20 +200,17 @@ def _decide(
         raise payment_uncertain(open_, error)
 
 
-def _note_all_told(context: PaymentContext, settled: Sequence[OpenPayment]) -> Steps[None]:
-    """Records that the caller is being told of its settled payments, and then that it was told.
+def _tell(context: PaymentContext, named: OpenPayment) -> Steps[None]:
+    """Records that the caller is being told of the named payment, and then that it was told.
 
     If the process is killed in between, the caller may not have heard. If the caller itself ends
-    the process, it has. All payments are noted together, else each would block new payments for a
-    retry window of its own.
+    the process, it has. Another caller may not have heard of its own payment.
     """
-    for open_ in settled:
-        yield from _note_told(context, open_, is_told=False)
+    yield from _note_told(context, named, is_told=False)
 
     def later() -> Steps[None]:
         yield from sleep(0)
-        for open_ in settled:
-            yield from _note_told(context, open_, is_told=True)
+        yield from _note_told(context, named, is_told=True)
 
     yield from delay_next_call(context, later)
 

@@ -18,7 +18,7 @@ from ..errors import ExactChangeError, failure
 from .context import PaymentContext
 from .holdings import outdate_holdings
 from .reconcile.swap_end import Swapped, end_of_swap, land_swap
-from .reconcile.swap_outcome import remember_after
+from .reconcile.swap_outcome import remember_after, remember_since
 
 # Name of the lock for work that relies on the wallet's lamports.
 LAMPORTS_LOCK = "lamports"
@@ -116,10 +116,8 @@ def _land(
         )
         yield from _forget_both(context, expected)
         if hooks.on_confirmed is not None:
-            # Note the balance that the swap's guard proves. A node that is behind would show less,
-            # and cause a second swap.
             least = expected.output_before + expected.min_out
-            yield from quiet(context.ledger.see(expected.output, least, context.now()))
+            yield from quiet(remember_since(context, expected.output, end.slot, least))
     else:
         accounts = expected.source, expected.output
         yield from quiet(remember_after(context, end.landed, accounts, busy))

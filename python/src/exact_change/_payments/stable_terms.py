@@ -18,6 +18,7 @@ from .memory import StableTerms, make_room
 _NAMED_MS = 5 * 60_000
 # Longest time that terms are kept, even if the seller states more. Milliseconds.
 _MOST_MS = 24 * 60 * 60_000
+_AGE = re.compile("[0-9]+")
 _MAX_AGE = re.compile("max-age=([0-9]{1,9})")
 
 
@@ -101,7 +102,7 @@ def _name_of(config: Config, method: str, address: Address) -> str:
 
 
 def _lifetime_of(config: Config, call: Call, address: Address, unpaid: Reply) -> int:
-    """Returns how many milliseconds the terms of a call stay valid; 0 if they are for one call."""
+    """Returns the milliseconds for which terms stay valid; 0 or less if they are for one call."""
     if config.presign != "stated":
         return _NAMED_MS if any(_is_below(address, base) for base in config.presign) else 0
     if call.method not in ("GET", "HEAD"):
@@ -109,8 +110,10 @@ def _lifetime_of(config: Config, call: Call, address: Address, unpaid: Reply) ->
     directives = re.split(r"[\s,]+", (unpaid.headers.get("cache-control") or "").lower())
     if "no-store" in directives or "no-cache" in directives:
         return 0
-    ages = [match[1] for match in map(_MAX_AGE.fullmatch, directives) if match is not None]
-    return min(int(ages[0]) * 1_000, _MOST_MS) if ages else 0
+    lives = [match[1] for match in map(_MAX_AGE.fullmatch, directives) if match is not None]
+    # A cache may have kept the 402 for a part of its life.
+    age = _AGE.match(unpaid.headers.get("age") or "")
+    return min((int(lives[0]) - int(age[0] if age else 0)) * 1_000, _MOST_MS) if lives else 0
 
 
 def _is_below(address: Address, base: str) -> bool:

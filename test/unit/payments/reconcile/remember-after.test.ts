@@ -1,8 +1,8 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { newWallet } from '../../../../src/journal/registry.js';
 import { TOKEN_PROGRAM } from '../../../../src/network.js';
 import type { PaymentContext } from '../../../../src/payments/context.js';
-import { rememberAfter } from '../../../../src/payments/reconcile/swap-outcome.js';
+import { rememberAfter, rememberSince } from '../../../../src/payments/reconcile/swap-outcome.js';
 
 const [SOURCE, OUTPUT] = ['source', 'output'];
 const PRICE = 10n;
@@ -32,6 +32,13 @@ const swapOnto = (before: bigint) => ({
   ],
 });
 
+/** Returns the parts of a context that it needs. */
+const contextOn = (rpc: object) =>
+  ({
+    ...{ rpc, ledger: newWallet().coordination.ledger },
+    config: { runtime: { now: () => 0 } },
+  }) as unknown as PaymentContext;
+
 const silent = { accounts: () => Promise.reject(new Error('no answer')) };
 
 // The payments land in the slot of the swap, and end before the amounts of the swap are read.
@@ -44,20 +51,30 @@ it.each([
   'knows no more than the balance when four payments landed in the slot of a swap: %s',
   async (...row) => {
     const [, later, rpc, known] = row;
-    const { ledger } = newWallet().coordination;
+    const context = contextOn(rpc);
+    const { ledger } = context;
     const payments = ['one', 'two', 'three', 'four'];
     await ledger.see(OUTPUT, { amount: 4n * PRICE, at: 0, slot: 1 });
     for (const id of payments) await ledger.take(OUTPUT, id, PRICE, FRESH);
     for (const id of payments) await ledger.spend(OUTPUT, id, SLOT);
-    const context = {
-      ledger,
-      rpc,
-      config: { runtime: { now: () => 0 } },
-    } as unknown as PaymentContext; // The parts of a context that it needs.
-
     const swap = swapOnto(BigInt(later) * PRICE);
     await rememberAfter(context, swap, { source: SOURCE, output: OUTPUT }, new Set([OUTPUT]));
 
     expect(await ledger.available(OUTPUT, FRESH)).toBe(known);
   },
 );
+
+describe('a swap that no node gives', () => {
+  it('leaves a balance that no late reading of an earlier slot replaces', async () => {
+    const context = contextOn(chainWith(95n));
+    await rememberSince(context, OUTPUT, SLOT, 90n);
+    await context.ledger.see(OUTPUT, { amount: 5n, at: 1, slot: SLOT - 1 });
+    expect(await context.ledger.available(OUTPUT, FRESH)).toBe(95n);
+  });
+
+  it('leaves the least balance that its guard proved when no node answers', async () => {
+    const context = contextOn(silent);
+    await rememberSince(context, OUTPUT, SLOT, 90n);
+    expect(await context.ledger.available(OUTPUT, FRESH)).toBe(90n);
+  });
+});

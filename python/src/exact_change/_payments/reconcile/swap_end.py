@@ -44,6 +44,8 @@ class SwapEnd(NamedTuple):
     outcome: SwapOutcome
     # The landed transaction. If no node gives it, `swapped` has the quoted amounts.
     landed: LandedTransaction | None = None
+    # The slot of a confirmed swap.
+    slot: int = 0
 
 
 def land_swap(context: PaymentContext, swap: SignedSwap) -> Steps[Landing]:
@@ -106,7 +108,7 @@ def end_of_swap(
     }
     if swapped.rent_lamports is not None:
         confirmed["rentLamports"] = str(swapped.rent_lamports)
-    return SwapEnd(swapped, None, confirmed, landed)
+    return SwapEnd(swapped, None, confirmed, landed, landing.slot)
 
 
 def _swapped_by(

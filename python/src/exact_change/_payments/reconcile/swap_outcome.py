@@ -148,6 +148,17 @@ def remember_after(
             yield from context.ledger.see(account, known[0], at, known[1], after - before)
 
 
+def remember_since(context: PaymentContext, account: Address, slot: int, least: int) -> Steps[None]:
+    """Notes the balance of an account after a slot.
+
+    If no node gives it, notes the least balance that the guard of the slot's swap has proved. A
+    node that is behind would show less later, and cause a second swap.
+    """
+    known = yield from quiet(_read_since(context, account, slot), None)
+    amount, seen = (least, None) if known is None else known
+    yield from context.ledger.see(account, amount, context.now(), seen)
+
+
 def _read_since(context: PaymentContext, account: Address, slot: int) -> Steps[tuple[int, int]]:
     """Returns the balance of an account at the end of a slot, and that slot.
 
