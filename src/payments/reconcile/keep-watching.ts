@@ -63,6 +63,8 @@ export async function refreshIfSigned(
     since: at,
   })) {
     if (attempt.id !== id) continue;
+    // The record of the journal is older than a decision that this process has made since.
+    if (isDecided(open)) return true;
     const { delivered, tellingAt, toldAt, doubt, receipt = open.attempt.receipt } = attempt;
     const told = {
       ...(tellingAt === undefined ? {} : { tellingAt }),

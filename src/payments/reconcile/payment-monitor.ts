@@ -131,6 +131,8 @@ async function closeAttempt(
   const { payment } = open.attempt;
   const isSigned =
     open.isForeign !== true || (await (await recovery()).refreshIfSigned(context, open));
+  // Another monitor may have closed the attempt during that read.
+  if (isDecided(open)) return;
   const change = { isMade: false };
   const close = (attempt: OpenPayment['attempt']) => {
     if (attempt.state !== 'signed') return attempt;

@@ -1,4 +1,5 @@
 import type { OpenPayment } from '../../../../src/journal/open-payment.js';
+import type { Attempt } from '../../../../src/journal/types.js';
 import { describe, expect, it } from 'vitest';
 import { createHistories } from '../../../../src/payments/reconcile/histories.js';
 import { monitorPayment } from '../../../../src/payments/reconcile/payment-monitor.js';
@@ -91,6 +92,38 @@ describe('the hold of a payment', () => {
     other.closing.abort();
     await ends[1];
     expect(await left()).toEqual([60n, 0n]);
+  });
+});
+
+describe('a decision that two clients of a wallet make at once', () => {
+  it('keeps its receipt if the journal answers one of them with an older record', async () => {
+    const { core, open } = await monitored({ slot: 2_000, height: 1n, history: { tx } });
+    const doubted = { ...open.attempt, receipt: { ...open.attempt.receipt, state: 'uncertain' } };
+    let ended = (): void => undefined;
+    const isEnded = new Promise<void>((resolve) => (ended = resolve));
+    let reads = 0;
+    const puts: unknown[] = [];
+    const journal = {
+      ...core.journal,
+      async *attempts() {
+        if ((reads += 1) === 2) await isEnded;
+        yield doubted;
+      },
+      put: ({ state, receipt }: Attempt) => {
+        puts.push([state, receipt?.state]);
+        return Promise.resolve();
+      },
+    };
+    const foreign = { ...open, isForeign: true };
+    const config = { ...core.config, signer: { address: 'wallet' }, network: 'network' };
+    // The journal has only what a monitor calls.
+    const client = { ...core, journal, config } as unknown as Core;
+    const ends = [client, { ...client }].map((each) =>
+      monitorPayment(each, foreign, () => ended()),
+    );
+    await Promise.all(ends);
+    expect(reads).toBe(2);
+    expect(new Set(puts.map(String))).toEqual(new Set(['settled,settled']));
   });
 });
 

@@ -166,6 +166,9 @@ def _close(
     """Writes the decision, ends the hold, and emits the event once."""
     source = open_.payment["source"]
     is_open = not open_.is_foreign or (yield from _refresh(context, open_))
+    # Another monitor may have closed the attempt during that read.
+    if is_decided(open_):
+        return
     is_first = False
 
     def change(attempt: Attempt) -> Attempt:
@@ -204,6 +207,9 @@ def _refresh(context: PaymentContext, open_: OpenPayment) -> Steps[bool]:
     ):
         if attempt["id"] != known["id"]:
             continue
+        # The record of the journal is older than a decision that this process has made since.
+        if is_decided(open_):
+            return True
         names = ("delivered", "receipt", "tellingAt", "toldAt", "doubt")
         newer = {name: value for name, value in attempt.items() if name in names}
         open_.attempt = copy_of({**open_.attempt, **newer})
