@@ -170,6 +170,24 @@ def test_keeps_earlier_writes_when_the_disk_is_full_or_fails_to_sync(
     assert contents_of(tmp_path / "journal")["attempts"] == [["a", "reserved"], ["c", "signed"]]
 
 
+def test_leaves_a_file_that_is_no_journal_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "notes"
+    path.write_text("notes\n")
+    path.chmod(0o644)
+    failure_of(lambda: contents_of(path), "journal_damaged")
+    assert (path.stat().st_mode & 0o777, path.read_text()) == (0o644, "notes\n")
+
+
+def test_makes_the_file_that_a_symbolic_link_names(tmp_path: Path) -> None:
+    (tmp_path / "volume").mkdir()
+    path = tmp_path / "journal"
+    path.symlink_to(Path("volume", "kept"))
+    with file_journal(path) as journal:
+        threads.run(journal.shared.reserve(attempt("a"), []))
+    assert path.is_symlink()
+    assert contents_of(tmp_path / "volume" / "kept")["used"] == "1"
+
+
 def test_refuses_files_that_this_process_must_not_use(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     with file_journal(path) as journal:
