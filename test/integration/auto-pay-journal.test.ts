@@ -788,6 +788,24 @@ describe('a transport with a journal', () => {
     expect({ said, code }).toEqual({ said: 'ready_to_present', code: 0 });
   });
 
+  it('gives no payment for a seller on plain http, at any step, with and without a journal', async () => {
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+    const paymentRequired = { ...buyer.paymentRequired, url: 'http://api.example.com/usdc' };
+    for (const service of [
+      await serve(memoryJournal()),
+      await serve(memoryJournal(), { journal: undefined }),
+    ]) {
+      const planned = await buyer.post(service);
+      const signedPayment = await buyer.sign(planned.body.payment?.transaction);
+      for (const fields of [{}, { signedPayment }])
+        expect(await buyer.post(service, { paymentRequired, ...fields })).toMatchObject({
+          status: 422,
+          body: { code: 'insecure_origin', details: { origin: 'http://api.example.com' } },
+        });
+    }
+  });
+
   it('refuses a request without the URL of the 402 or with an invalid key', async () => {
     const service = await serve(memoryJournal());
     const wallet = await sandbox.createWallet({ USDC: '1' });
