@@ -7,6 +7,7 @@ import {
 } from 'node:crypto';
 import { link, mkdir, open, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { platform } from 'node:process';
 import { promisify } from 'node:util';
 import { ConfigError } from 'exact-change';
 import { isRecord } from '../../src/internal/record.js';
@@ -97,10 +98,15 @@ export function readEncrypted(value: unknown): EncryptedWallet | undefined {
 }
 
 /**
- * Writes a new file that only its owner may read, whole or not at all. Rejects with `EEXIST` if the
- * path is taken: a wallet is never overwritten.
+ * Writes a new file that only its owner may read, whole or not at all. Resolves once its name is on
+ * the disk too: a wallet may get funds from then on, and a power failure must not lose it. Rejects
+ * with `EEXIST` if the path is taken: a wallet is never overwritten.
  */
-export async function writeNewFile(path: string, text: string): Promise<void> {
+export async function writeNewFile(
+  path: string,
+  text: string,
+  sync: (folder: string) => Promise<void> = syncFolder,
+): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
   const file = await open(temporary, 'wx', 0o600);
@@ -112,6 +118,18 @@ export async function writeNewFile(path: string, text: string): Promise<void> {
   } finally {
     await file.close();
     await unlink(temporary);
+  }
+  await sync(dirname(path));
+}
+
+/** Resolves once the names in a folder are on the disk. Windows saves them by itself. */
+async function syncFolder(path: string): Promise<void> {
+  if (platform === 'win32') return;
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
   }
 }
 

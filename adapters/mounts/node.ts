@@ -5,8 +5,8 @@
  * @module exact-change/node
  */
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
-import { isLoopback } from '../../src/internal/origin.js';
 import { refuse, refuseUnknown } from '../../src/internal/options.js';
+import { parseUrl } from '../../src/internal/parse.js';
 import { readWhole } from '../read-whole.js';
 import type { FetchHandler } from './fetch-handler.js';
 import { exchange } from './node/exchange.js';
@@ -31,7 +31,7 @@ export interface ServeOptions extends ListenerOptions {
   readonly port: number;
   /**
    * Host name or address to listen on; default `127.0.0.1`. On the loopback, the default of `hosts`
-   * is `localhost`, `127.0.0.1` and `[::1]`.
+   * is `localhost`, `127.0.0.1`, `[::1]` and this name.
    */
   readonly hostname?: string | undefined;
   /** Milliseconds for the headers of a request to arrive; default 10000. */
@@ -93,12 +93,17 @@ export function nodeListener(
   handler: FetchHandler,
   { hosts }: ListenerOptions = {},
 ): RequestListener {
-  return listener(handler, readHosts(hosts), () => undefined);
+  const names = readHosts(hosts);
+  return listener(
+    handler,
+    () => names,
+    () => undefined,
+  );
 }
 
 function listener(
   handler: FetchHandler,
-  hosts: readonly string[] | undefined,
+  hosts: () => readonly string[] | undefined,
   onError: (error: unknown) => void,
 ): RequestListener {
   return (message, outgoing) => {
@@ -107,7 +112,7 @@ function listener(
     exchange(handler, message, outgoing, {
       target,
       scheme,
-      hosts,
+      hosts: hosts(),
       address: socket.remoteAddress,
     }).catch((error: unknown) => {
       if (outgoing.headersSent) outgoing.destroy();
@@ -139,8 +144,7 @@ export function serve(handler: FetchHandler, options: ServeOptions): Promise<Ser
     options.requestTimeoutMs ?? 15_000,
     headersTimeout,
   );
-  const hosts =
-    readHosts(options.hosts) ?? (isLoopback(hostname) || hostname === '::1' ? LOOPBACK : undefined);
+  let hosts = readHosts(options.hosts);
 
   const server = createServer(
     {
@@ -150,12 +154,25 @@ export function serve(handler: FetchHandler, options: ServeOptions): Promise<Ser
       keepAliveTimeout: KEEP_ALIVE_MS,
       maxHeaderSize: MAX_HEADER_BYTES,
     },
-    listener(handler, hosts, onError),
+    listener(handler, () => hosts, onError),
   );
+  const host = hostname.includes(':') ? `[${hostname}]` : hostname;
+  // Many names lead to the loopback, so the address that they led to decides.
+  server.once('listening', () => {
+    const name = parseUrl(`http://${host}`)?.hostname ?? host;
+    if (isOnLoopback(server)) hosts ??= [...LOOPBACK, name];
+  });
   server.on('request', (_, outgoing) => boundAnswer(outgoing, requestTimeout));
   server.maxConnections = readWhole('maxConnections', options.maxConnections ?? 4_096, 1);
   server.maxRequestsPerSocket = MAX_REQUESTS_PER_SOCKET;
-  return listening(server, port, hostname);
+  return listening(server, port, hostname, host);
+}
+
+/** Whether only this machine can reach a server that listens. */
+function isOnLoopback(server: Server): boolean {
+  const bound = server.address();
+  const address = typeof bound === 'object' ? (bound?.address ?? '') : '';
+  return address === '::1' || /^(?:::ffff:)?127\./.test(address);
 }
 
 /**
@@ -171,7 +188,7 @@ function boundAnswer(outgoing: ServerResponse, ms: number): void {
   });
 }
 
-function listening(server: Server, port: number, hostname: string): Promise<Service> {
+function listening(server: Server, port: number, hostname: string, host: string): Promise<Service> {
   const sockets = watchSockets(server);
   return new Promise((resolve, reject) => {
     server.once('error', reject);
@@ -179,7 +196,6 @@ function listening(server: Server, port: number, hostname: string): Promise<Serv
       server.off('error', reject);
       const address = server.address();
       const bound = typeof address === 'object' && address !== null ? address.port : port;
-      const host = hostname.includes(':') ? `[${hostname}]` : hostname;
       resolve({
         url: `http://${host}:${bound}`,
         port: bound,

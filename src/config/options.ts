@@ -114,7 +114,7 @@ export interface ClientOptions {
   readonly logger?: Logger | undefined;
 }
 
-/** Options of `local()`: the options of `createClient` that need no wallet. */
+/** Options of `local()`: the options of `createClient` that need no wallet. No `policy.approve`. */
 export interface LocalOptions extends Omit<
   Pick<ClientOptions, (typeof LOCAL_NAMES)[number]>,
   'journal'

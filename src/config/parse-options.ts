@@ -94,7 +94,10 @@ export function parseLocalOptions(
   runtime: Runtime = systemRuntime,
 ): LocalSettings {
   refuseUnknown(options, LOCAL_NAMES);
-  return parseSettings(options, runtime);
+  const settings = parseSettings(options, runtime);
+  if (settings.policy.approve !== undefined)
+    throw refuse('policy.approve', 'is for a client: a transport signs nothing, and never asks.');
+  return settings;
 }
 
 function parseSettings(options: LocalOptions, runtime: Runtime): LocalSettings {

@@ -11,6 +11,7 @@ import { composePayment, type Purpose } from '../payments/execute/sign-payment.j
 import type { Prices } from '../payments/memory.js';
 import { choose, type Choice } from '../payments/plan/choose.js';
 import { findFunding } from '../payments/plan/funding.js';
+import { checkOrigin } from '../payments/plan/request-problem.js';
 import { fateOf } from '../payments/reconcile/fate.js';
 import { landingOf, RESEND_MS } from '../payments/reconcile/swap-end.js';
 import type { PaymentRequired } from '../protocols/types.js';
@@ -50,13 +51,14 @@ export async function autoPayStep(
   const { wallet, autoSwap = false, signedSwap, signedPayment } = request;
   if (!isAddress(wallet)) throw refuse('wallet', 'must be a base58 address.');
   const terms = termsOf(request.paymentRequired);
+  const host = hostOf(terms);
   if (signedPayment !== undefined)
     return present(terms, deps.settings.network, wallet, bytesOf('signedPayment', signedPayment));
   const context = planner(deps, request, autoSwap);
   await context.ready();
   const purpose = { url: terms.url ?? '', idempotencyKey: request.idempotencyKey };
   if (signedSwap === undefined)
-    return plan(context, terms, { purpose, signal, swapAmount: swapAmountOf(request) });
+    return plan(context, terms, { host, purpose, signal, swapAmount: swapAmountOf(request) });
   const bytes = bytesOf('signedSwap', signedSwap);
   const submitted = await submit(context, wallet, bytes, signal);
   if (submitted !== undefined)
@@ -65,7 +67,7 @@ export async function autoPayStep(
       signature: submitted,
       offer: firstOffer(terms, deps.settings.network, wallet),
     };
-  return afterSwap(firstSignature(bytes), plan(context, terms, { purpose, signal }));
+  return afterSwap(firstSignature(bytes), plan(context, terms, { host, purpose, signal }));
 }
 
 /** Returns a plan. If it fails, the error still reports the swap that landed before. */
@@ -125,6 +127,8 @@ export function keylessContext(
 }
 
 export interface PlanOptions {
+  /** The seller's host, as {@link hostOf} returns it. */
+  readonly host: string;
   readonly purpose: Purpose;
   readonly signal: AbortSignal | undefined;
   /** Base units that the swap must bring. */
@@ -136,11 +140,11 @@ export interface PlanOptions {
 export async function plan(
   context: PaymentContext,
   terms: PaymentRequired,
-  { purpose, signal, swapAmount, check }: PlanOptions,
+  { host, purpose, signal, swapAmount, check }: PlanOptions,
 ): Promise<PaymentResult> {
   let choice: Choice;
   try {
-    choice = await chooseFunded(context, terms, signal, swapAmount);
+    choice = await chooseFunded(context, terms, host, signal, swapAmount);
     await check?.(choice);
   } catch (error) {
     if (!isExactChangeError(error, 'insufficient_funds')) throw error;
@@ -185,11 +189,12 @@ export async function plan(
 async function chooseFunded(
   context: PaymentContext,
   terms: PaymentRequired,
+  host: string,
   signal: AbortSignal | undefined,
   swapAmount: bigint | undefined,
 ): Promise<Choice> {
   const choice = await choose(context, terms, {
-    host: hostOf(terms),
+    host,
     signal,
     quote: swapAmount === undefined,
   });
@@ -203,11 +208,12 @@ async function chooseFunded(
   };
 }
 
-/** Returns the seller's host; empty if the 402 has no url. Throws `invalid_option`. */
+/** Returns the seller's host; empty without a url. Throws `insecure_origin`, `invalid_option`. */
 export function hostOf({ url }: PaymentRequired): string {
   try {
-    return url === undefined ? '' : new URL(url).host;
-  } catch {
+    return url === undefined ? '' : checkOrigin(url).host;
+  } catch (error) {
+    if (isExactChangeError(error)) throw error;
     throw refuse('paymentRequired.url', 'must be an absolute address.');
   }
 }

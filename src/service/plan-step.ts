@@ -46,7 +46,8 @@ export async function planOn(
     if (funded === undefined) await checkBudget(session.context, spend);
     else assertPayable(session.context.config.policy, funded);
   };
-  const result = await plan(context, terms, { purpose: purchase, signal, swapAmount, check });
+  const { host } = purchase;
+  const result = await plan(context, terms, { host, purpose: purchase, signal, swapAmount, check });
   return funded === undefined ? result : { ...result, id: funded.id };
 }
 

@@ -1,6 +1,6 @@
 import { base58 } from '../internal/bytes.js';
 import { refuse } from '../internal/options.js';
-import { MEMO_PROGRAM, SYSTEM_PROGRAM } from '../network.js';
+import { isTokenProgram, MEMO_PROGRAM, SYSTEM_PROGRAM } from '../network.js';
 import type { OfferReading } from '../protocols/protocol.js';
 import type { Offer, PaymentRequired } from '../protocols/types.js';
 import { verifySignature } from '../solana/keys.js';
@@ -77,8 +77,10 @@ function transferFor(
   instructions: readonly Instruction[],
   { payTo, mint, amount }: Offer,
 ): Instruction | undefined {
+  // Any other program may accept the same bytes and move nothing.
   const transfers = instructions.filter(
-    ({ data }) => data[0] === TRANSFER_CHECKED && data.length === 10,
+    ({ program, data }) =>
+      isTokenProgram(program) && data[0] === TRANSFER_CHECKED && data.length === 10,
   );
   const [transfer] = transfers;
   if (transfer === undefined || transfers.length !== 1) return undefined;

@@ -66,23 +66,39 @@ export const problem: v.GenericSchema<unknown, Problem> = v.object(
  * Returns the problem that a service sends for an error. An error of another class becomes
  * `internal_error` without its text, which is not meant for outsiders.
  *
- * The problem names no host of a node. It has no words of a node or of Jupiter, because they may
- * quote a key of the service. It keeps a seller's words, because the caller brought them.
+ * The problem names no host of a node and no path of a journal. It has no words of a node, a disk or
+ * Jupiter, because they may quote a key of the service. It keeps a seller's words, because the caller
+ * brought them.
  */
 export function problemOf(error: unknown): Problem {
-  if (!isExactChangeError(error))
+  if (!isExactChangeError(error) || isOfJournalOption(error))
     return serviceProblem(
       'internal_error',
       'The service failed. Try again, and name the request id to its operator.',
     );
   const { code, message, funds, retry, details, untrusted } = error;
+  // Of a swap that may be on record, the service itself says what its journal's failure means.
+  const isOfJournal = code.startsWith('journal_') && funds !== 'uncertain';
   return {
     ...headOf(code),
-    detail: message.replace(OUR_NODE, '$1'),
-    ...{ code, funds, retry, moved: error.moved, details },
+    detail: isOfJournal ? NO_JOURNAL : message.replace(OUR_NODE, '$1'),
+    ...{ code, funds, retry, moved: error.moved },
+    details: 'path' in details ? { ...details, path: NO_PATH } : details,
     ...(untrusted === undefined || !OF_SELLERS.includes(error.name) ? {} : { untrusted }),
   };
 }
+
+/** Whether only the operator can do something: a journal's files or tables are of a newer version. */
+function isOfJournalOption(error: ExactChangeError): boolean {
+  return (
+    isExactChangeError(error, 'invalid_option') &&
+    ['journal', 'schema'].includes(error.details.option)
+  );
+}
+
+const NO_PATH = 'known to the operator';
+const NO_JOURNAL =
+  'The journal of this service cannot be used. Try again later, or tell the operator of the service.';
 
 /** The host as `solana/rpc/transport-error.ts` writes it. */
 const OUR_NODE = /(RPC node) \(.*?\)/g;

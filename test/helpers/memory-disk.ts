@@ -121,6 +121,7 @@ export class MemoryDisk {
         return [...this.names.keys()].map((name) => name.slice(name.lastIndexOf('/') + 1));
       },
       realpath: (path) => path,
+      readlink: () => undefined,
       syncDirectory: async (path) => {
         step('syncDirectory', path);
         this.syncedNames = new Map(this.names);
@@ -138,6 +139,7 @@ export class MemoryDisk {
         step('names', path);
         return [...this.names.values()].filter((other) => other === node).length;
       },
+      makePrivate: () => undefined,
       size: () => {
         step('size', path);
         return node.data.length;

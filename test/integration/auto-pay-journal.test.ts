@@ -4,6 +4,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { address, getAddressEncoder, type Address } from '@solana/kit';
+import { findAssociatedTokenPda, TOKEN_PROGRAM_ADDRESS } from '@solana-program/token';
 import { memoryJournal, remote, SOLANA_MAINNET, type Attempt, type Journal } from 'exact-change';
 import { fileJournal } from 'exact-change/journal/file';
 import { postgresJournal } from 'exact-change/journal/postgres';
@@ -14,7 +16,13 @@ import { parseLocalOptions } from '../../src/config/parse-options.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
 import { listOf } from '../helpers/attempts.js';
 import { failureOf } from '../helpers/payer.js';
-import { buyerOf, startService, untilState, type AutoPayService } from '../helpers/auto-pay.js';
+import {
+  buyerOf,
+  startService,
+  untilState,
+  type Answer,
+  type AutoPayService,
+} from '../helpers/auto-pay.js';
 import { landed, tokenAmount, until } from '../helpers/chain.js';
 import { createDatabase } from '../helpers/database.js';
 import { useSandbox } from '../helpers/sandbox.js';
@@ -585,12 +593,14 @@ describe('a signed swap or payment that a buyer posts to the service', () => {
     const planned = await buyer?.post(service);
     const unsigned = planned?.body.payment?.transaction;
     const signedPayment = await buyer?.sign(unsigned);
+    const pretended = planned && (await buyer?.sign(await withoutTransfer(planned.body)));
     const foreign = await stranger?.sign(
       await stranger.post(service).then(({ body }) => body.payment?.transaction),
     );
     for (const fields of [
       { signedPayment: unsigned },
       { signedPayment: foreign },
+      { signedPayment: pretended },
       { signedSwap: signedPayment },
       { signedSwap: unsigned },
     ]) {
@@ -610,6 +620,27 @@ describe('a signed swap or payment that a buyer posts to the service', () => {
     for (const owner of [wallet, other, poor]) expect(await attemptsOf(journal, owner)).toEqual([]);
   });
 });
+
+/**
+ * Returns a payment in which a program that moves no tokens has the place of the token program: its
+ * instruction looks like the transfer, and the chain takes it without any transfer.
+ */
+async function withoutTransfer({ offer, payment }: Answer['body']): Promise<string> {
+  const noProgram = address('noopb9bkMVfRPU8AsbpTUg8AQkHtKwMYZiFUjNpmNHo');
+  const [owner, mint] = [address(offer.payTo ?? ''), address(offer.mint ?? '')];
+  const destinationOf = async (tokenProgram: Address) =>
+    (await findAssociatedTokenPda({ owner, mint, tokenProgram }))[0];
+  const hexOf = (account: Address) =>
+    Buffer.from(getAddressEncoder().encode(account)).toString('hex');
+  const changed = Buffer.from(payment?.transaction ?? '', 'base64')
+    .toString('hex')
+    .replace(hexOf(TOKEN_PROGRAM_ADDRESS), hexOf(noProgram))
+    .replace(
+      hexOf(await destinationOf(TOKEN_PROGRAM_ADDRESS)),
+      hexOf(await destinationOf(noProgram)),
+    );
+  return Buffer.from(changed, 'hex').toString('base64');
+}
 
 describe('an auto-pay service', () => {
   it('records events for the swap and the payment under the id of its answers', async () => {
@@ -755,6 +786,24 @@ describe('a transport with a journal', () => {
     child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()));
     const [code] = (await once(child, 'close')) as [number | null];
     expect({ said, code }).toEqual({ said: 'ready_to_present', code: 0 });
+  });
+
+  it('gives no payment for a seller on plain http, at any step, with and without a journal', async () => {
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+    const paymentRequired = { ...buyer.paymentRequired, url: 'http://api.example.com/usdc' };
+    for (const service of [
+      await serve(memoryJournal()),
+      await serve(memoryJournal(), { journal: undefined }),
+    ]) {
+      const planned = await buyer.post(service);
+      const signedPayment = await buyer.sign(planned.body.payment?.transaction);
+      for (const fields of [{}, { signedPayment }])
+        expect(await buyer.post(service, { paymentRequired, ...fields })).toMatchObject({
+          status: 422,
+          body: { code: 'insecure_origin', details: { origin: 'http://api.example.com' } },
+        });
+    }
   });
 
   it('refuses a request without the URL of the 402 or with an invalid key', async () => {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { formatUiAmount, parseUiAmount } from 'exact-change';
+import { termsOf } from '../contract/transport-contract.js';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { useCommand } from '../helpers/command.js';
 import { useSandbox } from '../helpers/sandbox.js';
@@ -299,6 +300,29 @@ it('shares one budget among commands that run at the same time', async () => {
   for (const { code, object } of ended)
     if (code === 3) expect(object.error?.code).toBe('budget_exhausted');
   expect(await spent(wallet)).toBe(2);
+});
+
+it.each([
+  ['serves swaps to callers that ask for them', [], 'swap_required'],
+  ['serves no swaps with --no-swap, also to callers that ask', ['--no-swap'], 'insufficient_funds'],
+])('%s', async (_, flags, state) => {
+  const wallet = await buyer({ SOL: '0.5' });
+  const service = command.start(['serve', '--port', '0', ...flags], wallet);
+  const printed = await service.printed(/Callers send/);
+  const [, address = '', source = ''] = /^(http:\S+)\n.* key in (\S+) as/.exec(printed) ?? [];
+  const response = await fetch(`${address}/api/x402/auto-pay`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      'x-api-key': readFileSync(source, 'utf8').trim(),
+    },
+    body: JSON.stringify({
+      paymentRequired: await termsOf(url),
+      wallet: wallet.address,
+      autoSwap: true,
+    }),
+  });
+  expect(await response.json()).toMatchObject({ state });
 });
 
 describe('exact-change pay', () => {

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { postgresJournal, type PostgresJournal } from 'exact-change/journal/postgres';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { attemptOf, dayCap, listOf, NOW } from '../helpers/attempts.js';
+import { attemptOf, dayCap, listOf, NOW, signedSwapOf } from '../helpers/attempts.js';
 import { until } from '../helpers/chain.js';
 import { failureOf } from '../helpers/payer.js';
 import {
@@ -188,6 +188,42 @@ describe('a lost connection', () => {
       expect(kept.length).toBeGreaterThanOrEqual(50 - unwritten.length);
     },
   );
+});
+
+describe('a database whose commits do not wait for its disk', () => {
+  it('has each signed swap or payment on record when it ends as by a power failure', async () => {
+    const name = new URL(address).pathname.slice(1);
+    await withClient(address, (client) =>
+      client.query(`alter database ${name} set synchronous_commit = off`),
+    );
+    // Otherwise the database may write a commit by itself before it ends.
+    await withClient(address, (client) =>
+      client.query('alter system set wal_writer_delay = 10000'),
+    );
+    await withClient(address, (client) => client.query('select pg_reload_conf()'));
+    const opened = postgresJournal({ connectionString: address });
+    const end = async () => {
+      await postgres.kill();
+      await postgres.start();
+    };
+    try {
+      const attempts = ['put', 'raised'].map((id) => attemptOf({ id }));
+      const [put, raised] = attempts.map((attempt) => ({ ...attempt, swap: signedSwapOf() }));
+      for (const attempt of attempts) await opened.reserve(attempt, []);
+      await opened.put(put!);
+      // A raise has a transaction of several statements, as a write with events does.
+      await opened.raise(raised!, [dayCap(1_000_000n)]);
+      await end();
+      expect(await listOf(other.attempts(owner))).toEqual([put, raised]);
+      const reserved = attemptOf({ id: 'reserved', swap: signedSwapOf() });
+      await opened.reserve(reserved, [dayCap(1_000_000n)]);
+      await end();
+      expect(await listOf(other.attempts(owner))).toEqual([put, raised, reserved]);
+    } finally {
+      await opened.close();
+      await withClient(address, (client) => client.query('alter system reset wal_writer_delay'));
+    }
+  });
 });
 
 describe('the errors and objects of a journal', () => {

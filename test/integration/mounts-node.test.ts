@@ -1,5 +1,6 @@
 import { Agent, createServer } from 'node:http';
 import type { Socket } from 'node:net';
+import { platform } from 'node:process';
 import { createHandler } from 'exact-change/http';
 import {
   nodeListener,
@@ -290,6 +291,16 @@ describe('the host that a request names', () => {
   ])('must be a name of the loopback for a service on the loopback: %s', async (host, status) => {
     expect(await statusFor(await serving(), host)).toBe(status);
   });
+
+  it.each(['LOCALHOST', '::1', '::ffff:127.0.0.1', ...(platform === 'linux' ? ['127.0.0.2'] : [])])(
+    'may be the name that the service was given for the loopback, and no foreign name: %s',
+    async (hostname) => {
+      const service = await serving({ hostname });
+      expect((await fetch(`${service.url}/api/health`)).status).toBe(200);
+      expect(await statusFor(service, 'localhost')).toBe(200);
+      expect(await statusFor(service, 'attacker.example')).toBe(404);
+    },
+  );
 
   it('must be in the list if hosts are listed', async () => {
     const service = await serving({ hosts: ['Pay.example.com', 'pay.example.org:8443'] });

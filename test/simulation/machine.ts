@@ -237,7 +237,11 @@ export function createMachine(world: World): Machine {
         jupiterUrl: JUPITER_URL,
         jupiterApiKey: JUPITER_KEY,
         network: NETWORK,
-        policy: { ...policyOf(plan), ...(plan.approves === undefined ? {} : { approve }) },
+        // A service asks nothing: it signs nothing.
+        policy: {
+          ...policyOf(plan),
+          ...(plan.approves === undefined || plan.isService ? {} : { approve }),
+        },
         ...(plan.hasJournal && { journal: through(kept, world.strike, () => whileRunning(id)) }),
         ...(plan.timeouts && { timeouts: plan.timeouts }),
         ...(plan.isRemote && { apiUrl: SERVICE_URL }),

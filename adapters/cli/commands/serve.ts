@@ -37,10 +37,12 @@ export const serveCommand: Command<ServeFlags> = async ({ terminal, flags }) => 
   await mkdir(dirname(settings.journal), { recursive: true, mode: 0o700 });
   const journal = fileJournal(settings.journal, { outbox: true });
   const onError = (error: unknown): void => terminal.say(`exact-change: ${messageOf(error)}`);
-  const { apiUrl: _url, apiKey: _key, autoSwap: _swap, ...node } = nodeOptions(settings);
+  const { apiUrl: _url, apiKey: _key, autoSwap, ...node } = nodeOptions(settings);
   const authorize = apiKeys([key]);
   const ui = flags.ui === true ? await openUi() : undefined;
-  const transport = local({ ...node, journal });
+  // Each caller may ask for swaps, so without swaps there is no token to swap from.
+  const swaps = autoSwap === false ? { swapFrom: [] } : {};
+  const transport = local({ ...node, ...swaps, journal });
   const metrics = createMetrics();
   const webhooks = createWebhooks({
     journal,

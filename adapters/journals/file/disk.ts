@@ -17,6 +17,8 @@ export interface OpenFile {
   id(): FileId;
   /** Returns the number of names (hard links) of the file. */
   names(): number;
+  /** Makes the file private to its owner: an older release or a copy may have left it readable. */
+  makePrivate(): void;
   size(): number;
   /** Reads bytes from a position on, and returns how many bytes it read. */
   read(into: Uint8Array, position: number): number;
@@ -33,7 +35,7 @@ export interface OpenFile {
 
 /** The file system calls of the journal. They throw, or reject, as `node:fs` does. */
 export interface Disk {
-  /** Opens a file, and makes it private to its owner. Throws `ENOENT` if there is no such file. */
+  /** Opens a file. Throws `ENOENT` if there is no such file. */
   open(path: string): OpenFile;
   /** Makes a new file, private to its owner. Throws `EEXIST` if the path is taken. */
   create(path: string): OpenFile;
@@ -49,6 +51,8 @@ export interface Disk {
   /** Returns the names in a directory. */
   list(path: string): readonly string[];
   realpath(path: string): string;
+  /** Returns the target of a symbolic link; undefined if the path is no link. */
+  readlink(path: string): string | undefined;
   /** Resolves once the names in a directory are on the disk itself. */
   syncDirectory(path: string): Promise<void>;
 }
@@ -59,7 +63,7 @@ const datasync = promisify(fs.fdatasync);
 const sync = promisify(fs.fsync);
 
 export const nodeDisk: Disk = onPlatform(platform, {
-  open: (path) => openFile(madePrivate(fs.openSync(path, O_RDWR | O_APPEND))),
+  open: (path) => openFile(fs.openSync(path, O_RDWR | O_APPEND)),
   create: (path) => openFile(fs.openSync(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL, OWNER_ONLY)),
   link: fs.linkSync,
   rename: fs.renameSync,
@@ -67,6 +71,8 @@ export const nodeDisk: Disk = onPlatform(platform, {
   identify: (path) => idOf(fs.statSync(path, { bigint: true })),
   list: (path) => fs.readdirSync(path),
   realpath: (path) => fs.realpathSync(path),
+  readlink: (path) =>
+    ifThere(() => (fs.lstatSync(path).isSymbolicLink() ? fs.readlinkSync(path) : undefined)),
   async syncDirectory(path) {
     const directory = fs.openSync(path, 'r');
     try {
@@ -89,22 +95,16 @@ export function onPlatform(name: string, disk: Disk): Disk {
   };
 }
 
-/** Sets the mode of a file to 0600. An older release or a copy may have left it readable. */
-function madePrivate(file: number): number {
-  try {
-    const { mode } = fs.fstatSync(file);
-    if (platform !== 'win32' && (mode & 0o777) !== OWNER_ONLY) fs.fchmodSync(file, OWNER_ONLY);
-    return file;
-  } catch (error) {
-    fs.closeSync(file);
-    throw error;
-  }
+function makePrivate(file: number): void {
+  const { mode } = fs.fstatSync(file);
+  if (platform !== 'win32' && (mode & 0o777) !== OWNER_ONLY) fs.fchmodSync(file, OWNER_ONLY);
 }
 
 function openFile(file: number): OpenFile {
   return {
     id: () => idOf(fs.fstatSync(file, { bigint: true })),
     names: () => fs.fstatSync(file).nlink,
+    makePrivate: () => makePrivate(file),
     size: () => fs.fstatSync(file).size,
     read: (into, position) => fs.readSync(file, into, 0, into.length, position),
     append: (bytes) => fs.writeSync(file, bytes),

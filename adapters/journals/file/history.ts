@@ -45,7 +45,12 @@ interface Batch {
 
 export function historyAt(path: string, disk: Disk): History {
   let file: OpenFile | undefined;
-  const open = (): OpenFile => (file ??= disk.open(path));
+  const open = (): OpenFile => {
+    if (file !== undefined) return file;
+    file = disk.open(path);
+    file.makePrivate();
+    return file;
+  };
 
   const read = (place: number, most: number): Buffer => {
     const bytes = Buffer.allocUnsafe(most);

@@ -218,7 +218,9 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
       return { records: by === undefined ? [lock] : [], result: by ?? me };
     });
     if (holder !== me) {
-      if ((await living([holder])).has(holder)) return;
+      if ((await verdictOn(holder)) !== 'ended') return;
+      // Not by `living`: it ignores a disk error, and this would try again without a pause.
+      if (tail.state.sealedBy === undefined && !tail.isReplaced()) freeEnded(holder);
       return rewriteOnce();
     }
     try {

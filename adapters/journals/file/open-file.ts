@@ -23,11 +23,22 @@ export async function openFile(
   for (;;) {
     const file = await openOrCreate(path, me.id, parts.disk);
     const header = readHeader(file);
-    if (header?.version === VERSION) return file;
+    if (header?.version === VERSION) return madePrivate(file);
     file.close();
     if (header === undefined) throw new Damage(0);
     if (header.version !== 1) throw newer(path, header.version);
     if (!(await convert(path, parts, history, me))) await setTimeout(WAIT_MS);
+  }
+}
+
+/** Only for a journal: the path may be wrong, and lead to a device or to another program's file. */
+function madePrivate(file: OpenFile): OpenFile {
+  try {
+    file.makePrivate();
+    return file;
+  } catch (error) {
+    file.close();
+    throw error;
   }
 }
 

@@ -1,4 +1,4 @@
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { hasCode } from '../../../src/internal/error-code.js';
 import type { SharedLog } from '../log/journal.js';
 import type { Disk } from './disk.js';
@@ -66,6 +66,10 @@ function realPath(path: string, disk: Disk): string {
     return disk.realpath(path);
   } catch (error) {
     if (!hasCode(error, 'ENOENT')) throw error;
-    return join(disk.realpath(dirname(path)), basename(path));
+    const folder = disk.realpath(dirname(path));
+    const file = join(folder, basename(path));
+    // A link to a missing file takes its own name, so no file could be made at that name.
+    const target = disk.readlink(file);
+    return target === undefined ? file : realPath(resolve(folder, target), disk);
   }
 }

@@ -164,19 +164,26 @@ export function functionsOf(tables: Tables): string {
 }
 
 /**
+ * A column that makes the commit wait for the disk if the database's default is `off`: a signed
+ * transaction on record is sent next. Each other value waits for the disk, some for more.
+ */
+const WAITS =
+  "case current_setting('synchronous_commit') when 'off' then set_config('synchronous_commit', 'on', true) end as waits";
+
+/**
  * Returns a statement that reserves several attempts, one after the other, and gives a row for
  * each. Each reservation counts for the next.
  */
 export function reserveCall({ schema }: Tables, times: number): string {
   const call = (first: number) =>
-    `select taken, n, used, held from "${schema}".reserve(${placesOf(RESERVE, first)})`;
+    `select taken, n, used, held, ${WAITS} from "${schema}".reserve(${placesOf(RESERVE, first)})`;
   return Array.from({ length: times }, (_, time) => call(time * countOf(RESERVE))).join(
     ' union all ',
   );
 }
 
 export function putCall({ schema }: Tables): string {
-  return `select "${schema}".put(${placesOf(PUT)}) as standing`;
+  return `select "${schema}".put(${placesOf(PUT)}) as standing, ${WAITS}`;
 }
 
 /**

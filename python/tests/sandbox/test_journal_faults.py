@@ -170,6 +170,64 @@ def test_keeps_earlier_writes_when_the_disk_is_full_or_fails_to_sync(
     assert contents_of(tmp_path / "journal")["attempts"] == [["a", "reserved"], ["c", "signed"]]
 
 
+def test_fails_and_does_not_spin_when_the_rewriter_has_ended_and_the_disk_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "journal"
+    journal = file_journal(path)
+    threads.run(journal.shared.reserve(attempt("a"), []))
+    other = "f" * 32
+    seat = {"id": other, "pid": 1, "host": "elsewhere", "sign": f".{other}.seat"}
+    content = path.read_bytes()
+    records = [other, {"seat": seat}, {"lock": "rewriting"}]
+    path.write_bytes(content + encode_line(len(content), json.dumps(records)))
+    signed = full("a", "signed")
+    with monkeypatch.context() as patch:
+
+        def fails(_file: OpenFile) -> Any:
+            raise OSError(5, "Input/output error")
+            yield
+
+        patch.setattr(OpenFile, "sync", fails)
+        failure_of(lambda: threads.run(journal.shared.put(signed)), "journal_unavailable")
+    append, appends = OpenFile.append, 0
+
+    def append_once(file: OpenFile, data: bytes) -> None:
+        nonlocal appends
+        appends += 1
+        # Without an end, a loop without a pause would stop this test as well.
+        if 1 < appends < 100:
+            raise OSError(28, "No space left on device")
+        append(file, data)
+
+    threads.run(journal.shared.reserve(attempt("b"), []))
+    with monkeypatch.context() as patch:
+        patch.setattr(OpenFile, "append", append_once)
+        failure_of(lambda: threads.run(journal.shared.put(signed)), "journal_unavailable")
+    assert appends < 10
+    threads.run(journal.shared.put(signed))
+    journal.close()
+    assert contents_of(path)["attempts"] == [["a", "signed"], ["b", "reserved"]]
+
+
+def test_leaves_a_file_that_is_no_journal_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "notes"
+    path.write_text("notes\n")
+    path.chmod(0o644)
+    failure_of(lambda: contents_of(path), "journal_damaged")
+    assert (path.stat().st_mode & 0o777, path.read_text()) == (0o644, "notes\n")
+
+
+def test_makes_the_file_that_a_symbolic_link_names(tmp_path: Path) -> None:
+    (tmp_path / "volume").mkdir()
+    path = tmp_path / "journal"
+    path.symlink_to(Path("volume", "kept"))
+    with file_journal(path) as journal:
+        threads.run(journal.shared.reserve(attempt("a"), []))
+    assert path.is_symlink()
+    assert contents_of(tmp_path / "volume" / "kept")["used"] == "1"
+
+
 def test_refuses_files_that_this_process_must_not_use(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     with file_journal(path) as journal:

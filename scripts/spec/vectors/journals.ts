@@ -104,7 +104,7 @@ function fileOf(bytes: Buffer): OpenFile {
   };
   return {
     ...{ id: () => ({ device: 0n, inode: 0n }), names: () => 1, size: () => bytes.length },
-    ...{ append: refuse, truncate: refuse, sync: refuse, close: () => undefined },
+    ...{ append: refuse, truncate: refuse, makePrivate: refuse, sync: refuse, close: () => undefined },
     read: (into, position) => bytes.copy(into, 0, position),
   };
 }

@@ -97,4 +97,12 @@ describe('a new file', () => {
     expect(readFileSync(path, 'utf8')).toBe('first');
     expect(readdirSync(join(folder, 'deep'))).toEqual(['wallet.json']);
   });
+
+  it('counts as written only once a power failure cannot lose its name', async () => {
+    const syncs: string[][] = [];
+    await writeNewFile(join(folder, 'named/wallet.json'), 'key', async (place) => {
+      syncs.push([place, ...readdirSync(place)]);
+    });
+    expect(syncs).toEqual([[join(folder, 'named'), 'wallet.json']]);
+  });
 });

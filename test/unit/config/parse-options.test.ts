@@ -308,6 +308,14 @@ describe('a wrong option', () => {
     });
     expect(parseLocalOptions({ jupiterApiKey: 'k' }).jupiterApiKey).toBe('k');
   });
+
+  it('is refused when a transport gets an approval, which it would never ask for', () => {
+    const policy = { maxPerPayment: '0.10', approve: () => false };
+    expect(refusal(() => parseLocalOptions({ policy })).details).toEqual({
+      option: 'policy.approve',
+    });
+    expect(parseOptions({ walletSecretKey, policy }).policy.approve).toBe(policy.approve);
+  });
 });
 
 describe('a secret', () => {

@@ -8,7 +8,13 @@ import { memoryJournal } from '../../../src/journal/memory.js';
 import type { Attempt, Journal } from '../../../src/journal/types.js';
 import { hideKey } from '../../../src/internal/redact.js';
 import { attemptOf, dayCap, fullAttemptOf, listOf, NOW, totalCap } from '../../helpers/attempts.js';
-import { failure, fakeProcesses, MemoryDisk, type Step } from '../../helpers/memory-disk.js';
+import {
+  failure,
+  fakeProcesses,
+  MemoryDisk,
+  processOf,
+  type Step,
+} from '../../helpers/memory-disk.js';
 
 const OWNER = { wallet: 'wallet', network: 'network' };
 // Small enough that the journal rewrites its file several times.
@@ -381,6 +387,36 @@ describe('a journal file that another program touches', () => {
 });
 
 describe('a file journal on a disk that fills up during a rewrite', () => {
+  it('fails, and does not spin, when the process that was rewriting has ended', async () => {
+    const [disk, path, processes] = [new MemoryDisk(), '/ended', fakeProcesses()];
+    let [syncs, room, refused] = [true, Infinity, 0];
+    const journal = journalOn(disk, path, processes, (call) => {
+      if (call === 'sync' && !syncs) throw failure('EIO');
+      if (call !== 'append' || (room -= 1) >= 0) return;
+      refused += 1;
+      // Without an end, a loop without a pause would stop this test as well.
+      if (refused < 100) throw failure('ENOSPC');
+    });
+    await journal.reserve(attemptOf({ id: 'one' }), []);
+    const [ended, file] = [processOf(99), disk.port().open(path)];
+    file.append(
+      encodeLine(file.size(), JSON.stringify([ended.id, { seat: ended }, { lock: 'rewriting' }])),
+    );
+    processes.end(99);
+    const put = () => journal.put(fullAttemptOf({ id: 'one', state: 'signed' }));
+    // After a failed sync, the next sync needs a rewrite.
+    syncs = false;
+    await expect(put()).rejects.toMatchObject({ cause: { code: 'EIO' } });
+    await setImmediate();
+    [syncs, room] = [true, 1];
+    await expect(put()).rejects.toMatchObject({ cause: { code: 'ENOSPC' } });
+    expect(refused).toBeLessThan(10);
+    room = Infinity;
+    await put();
+    expect((await listOf(journal.attempts(OWNER)))[0]).toMatchObject({ state: 'signed' });
+    await journal.close();
+  });
+
   it('uses the old file again when there is room', async () => {
     const disk = new MemoryDisk();
     let full = false;

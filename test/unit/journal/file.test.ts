@@ -1,4 +1,14 @@
-import { appendFile, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import {
+  appendFile,
+  chmod,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileJournal } from 'exact-change/journal/file';
 import { describe, expect, it, vi } from 'vitest';
@@ -120,6 +130,28 @@ describe('a file journal', () => {
       code: 'journal_unavailable',
     });
     expect(await idsOf(journalOf().attempts(OWNER))).toEqual(['last']);
+  });
+});
+
+describe('a path that leads somewhere else', () => {
+  it('makes the file that a symbolic link names, and shares it by both paths', async () => {
+    const target = join(directory, 'volume', 'kept.jsonl');
+    await mkdir(join(directory, 'volume'));
+    await symlink(join('volume', 'kept.jsonl'), path);
+    await journalOf().reserve(attemptOf({ id: 'by the link' }), []);
+    expect(await idsOf(journalOf(target).attempts(OWNER))).toEqual(['by the link']);
+    expect((await lstat(path)).isSymbolicLink()).toBe(true);
+    expect(await socketsIn(directory)).toEqual([]);
+  });
+
+  it('leaves a file that is no journal as it is, its mode included', async () => {
+    await writeFile(path, 'notes\n');
+    await chmod(path, 0o644);
+    await expect(journalOf().used(OWNER, [], NOW)).rejects.toMatchObject({
+      code: 'journal_damaged',
+    });
+    expect((await stat(path)).mode & 0o777).toBe(0o644);
+    expect(await readFile(path, 'utf8')).toBe('notes\n');
   });
 });
 

@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { lockedBy, unavailable } from '../../../adapters/journals/file/failures.js';
+import { Damage } from '../../../adapters/journals/file/scan.js';
 import * as errors from '../../../src/errors.js';
 import { errorOfCode } from '../../../src/errors/of-code.js';
 import { Fault } from '../../../src/solana/rpc/fault.js';
@@ -13,7 +15,7 @@ import {
 } from '../../../src/wire/problems.js';
 import { sampleDetails } from './details.js';
 
-const { errorCodes, ExactChangeError, FundsError, TransportError } = errors;
+const { ConfigError, errorCodes, ExactChangeError, FundsError, TransportError } = errors;
 type ErrorCode = errors.ErrorCode;
 
 const swap: errors.Moved = {
@@ -68,9 +70,11 @@ describe('a problem', () => {
     const problem = problemOf(error);
     expect(problem).toMatchObject({
       type: `urn:exact-change:${code}`,
-      detail: error.message,
+      detail: code.startsWith('journal_')
+        ? expect.stringContaining('The journal of this service')
+        : error.message,
       code,
-      details: sampleDetails[code],
+      details: withoutPath(code),
       funds: 'swapped',
       moved: [swap],
       retry: 'same',
@@ -117,6 +121,29 @@ describe('a problem', () => {
     },
   );
 
+  it.each([
+    unavailable('/srv/p.jsonl', new Error("ENOSPC: no space left on device, open '/srv/p.jsonl'")),
+    unavailable('/srv/p.jsonl', new Damage(7)),
+    lockedBy('/srv/p.jsonl', { pid: 1, sign: '.0.sock' }),
+  ])('reports that the journal fails, and not where it is: %s', (error) => {
+    expect(error.message).toContain('/srv');
+    const problem = problemOf(error);
+    expect(problem).toMatchObject({ code: error.code, funds: 'untouched', retry: error.retry });
+    expect(JSON.stringify(problem)).not.toMatch(/srv|ENOSPC/);
+  });
+
+  it('keeps what a service says about a swap that its journal may not have', () => {
+    const error = ofCode('journal_unavailable', { funds: 'uncertain', retry: 'same' });
+    expect(problemOf(error).detail).toBe(error.message);
+  });
+
+  it.each(['journal', 'schema'])('blames no caller for a wrong %s of the service', (option) => {
+    const message = 'The journal at /srv/p.jsonl has version 3 of its format.';
+    const problem = problemOf(new ConfigError('invalid_option', message, { details: { option } }));
+    expect(problem).toMatchObject({ status: 500, code: 'internal_error' });
+    expect(JSON.stringify(problem)).not.toContain('srv');
+  });
+
   it('includes text of a seller, and no text of a node or of Jupiter', () => {
     const untrusted = { error: 'canary-key-1234' };
     expect(problemOf(ofCode('unsupported_offer', { untrusted })).untrusted).toEqual(untrusted);
@@ -137,6 +164,12 @@ describe('a problem', () => {
     expect(problemOf(newer)).toMatchObject({ status: 500, code: 'code_of_tomorrow' });
   });
 });
+
+/** Details of a code as a service sends them. */
+function withoutPath(code: ErrorCode): object {
+  const details = sampleDetails[code];
+  return 'path' in details ? { ...details, path: 'known to the operator' } : details;
+}
 
 /** Details of a code as trusted from a service: its sentences move to `untrusted`. */
 function withoutSentences(code: ErrorCode): object {
@@ -165,7 +198,7 @@ describe('an error from a problem', () => {
     expect(back).toBeInstanceOf(error.constructor);
     expect(back).toBeInstanceOf(ExactChangeError);
     expect(back.constructor).not.toBe(ExactChangeError);
-    expect(back.untrusted?.['detail']).toBe('It failed for a reason.');
+    expect(back.untrusted?.['detail']).toBe(problemOf(error).detail);
     expect(back.message).not.toContain('for a reason');
   });
 

@@ -42,6 +42,11 @@ class OpenFile:
         """The number of names (hard links) of the file."""
         return os.fstat(self._descriptor).st_nlink
 
+    def make_private(self) -> None:
+        """Makes the file private to its owner: a release or a copy may have left it readable."""
+        if not IS_WINDOWS and os.fstat(self._descriptor).st_mode & 0o777 != OWNER_ONLY:
+            os.fchmod(self._descriptor, OWNER_ONLY)
+
     @property
     def size(self) -> int:
         """Bytes of the file."""
@@ -88,16 +93,8 @@ class OpenFile:
 
 
 def open_file(path: str) -> OpenFile:
-    """Opens a file, and makes it private to its owner. Raises ``FileNotFoundError``."""
-    file = os.open(path, _APPEND)
-    try:
-        # An older release or a copy may have left the file readable.
-        if not IS_WINDOWS and os.fstat(file).st_mode & 0o777 != OWNER_ONLY:
-            os.fchmod(file, OWNER_ONLY)
-    except BaseException:
-        os.close(file)
-        raise
-    return OpenFile(file)
+    """Opens a file. Raises ``FileNotFoundError``."""
+    return OpenFile(os.open(path, _APPEND))
 
 
 def create_file(path: str) -> OpenFile:

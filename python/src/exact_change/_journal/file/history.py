@@ -117,6 +117,7 @@ class History:
     def _open(self) -> OpenFile:
         if self._file is None:
             self._file = open_file(self._path)
+            self._file.make_private()
         return self._file
 
     def _write(self, file: OpenFile, end: int, value: object) -> int:

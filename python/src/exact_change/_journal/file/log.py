@@ -274,8 +274,11 @@ class FileLog:
             holder = yield from self._perform(decide)
             if holder == self.me:
                 break
-            if holder in (yield from self.living([holder])):
+            if (yield from self._verdict_on(holder)) != "ended":
                 return
+            # Not by `living`: it ignores a disk error, and this would try again without a pause.
+            if self._tail.state.sealed_by is None and not self._tail.is_replaced():
+                self._free_ended(holder)
 
         def replace() -> Steps[None]:
             file = yield from write_anew(self._path, self._tail, self.me, self._history)

@@ -30,6 +30,8 @@ def open_journal_file(path: str, id_: str) -> Steps[OpenFile]:
             raise Damage(0)
         if header.version != VERSION:
             raise other_version(path, header.version)
+        # Only for a journal: the path may lead to a device or to another program's file.
+        file.make_private()
         return file
     except Exception:
         file.close()
