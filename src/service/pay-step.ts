@@ -186,7 +186,6 @@ async function record(
   // The attempt counts with everything that its swaps took.
   assertPayable(context.config.policy, reserved);
   if (existing === undefined) await reserve(context, reserved);
-  else if (funded === undefined) await context.claims.take([reserved.id]);
   const payment = paymentOf(context, read, choice, bound);
   const attempt: SignedAttempt = {
     ...{ ...reserved, fingerprint: print, state: 'signed', at: context.config.runtime.now() },
@@ -200,6 +199,7 @@ async function record(
     ),
   };
   try {
+    if (existing !== undefined && funded === undefined) await context.claims.take([reserved.id]);
     await context.journal.put(attempt);
   } catch (error) {
     // Without its header no caller can present the payment, so the reservation is freed. If the

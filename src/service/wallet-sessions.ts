@@ -273,7 +273,12 @@ async function takeUp(session: WalletSession): Promise<void> {
   for (const attempt of (await orphanedAttempts(context, 'reserved')).filter(isFromService)) {
     if (!hasSwap(attempt)) await context.journal.release(attempt.id);
     else {
-      await context.claims.take([attempt.id]);
+      const { id } = attempt;
+      await context.claims.take([id]).catch(async (error: unknown) => {
+        // The claim may exist all the same, and would hide the attempt from each later look.
+        await session.releaseClaim(id).catch(() => undefined);
+        throw error;
+      });
       void session.landSwap(attempt);
     }
   }

@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import { createOperations } from '../../adapters/local/operations.js';
 import { parseLocalOptions } from '../../src/config/parse-options.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
+import { newWallet } from '../../src/journal/registry.js';
 import { listOf } from '../helpers/attempts.js';
 import { buyerOf, startService } from '../helpers/auto-pay.js';
 import { until } from '../helpers/chain.js';
@@ -48,6 +49,37 @@ it('ends a purchase whose process ended after its swap, before it was forgotten'
   } finally {
     await second.close();
   }
+});
+
+it('takes up a swap although the journal lost the answer to its claim', async () => {
+  const journal = memoryJournal();
+  const wallet = await sandbox.createWallet({ SOL: '0.5' });
+  const owner = { wallet: wallet.address, network: SOLANA_MAINNET };
+  const first = await startService(sandbox, journal);
+  const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+  const signedSwap = await buyer.sign((await buyer.post(first)).body.swap?.transaction);
+  onTestFinished(sandbox.controls.node.fault('sendTransaction', { kind: 'dropBefore' }));
+  const posted = buyer.post(first, { signedSwap }).catch(() => undefined);
+  await until('the swap is on record', async () => (await listOf(journal.attempts(owner)))[0]);
+  await first.close();
+  await posted;
+  sandbox.controls.node.warp();
+
+  const { coordination } = newWallet();
+  let lost = 1;
+  const take = async (ids: readonly string[]) => {
+    await coordination.claims.take(ids);
+    if (lost-- > 0) throw new Error('The answer is lost.');
+  };
+  const lossy = { ...coordination, claims: { ...coordination.claims, take } };
+  const second = await startService(sandbox, { ...journal, coordination: () => lossy });
+  onTestFinished(() => second.close());
+  await expect(second.transport.resume()).rejects.toMatchObject({ code: 'journal_unavailable' });
+  await second.transport.resume();
+  await until(
+    'it has ended',
+    async () => (await listOf(journal.attempts(owner))).length === 0 || undefined,
+  );
 });
 
 /** Starts a service with a journal that records its first reservation only after its time limit. */
