@@ -20,7 +20,7 @@ import { x402Protocol } from '../protocols/x402/protocol.js';
 import { isAddress } from '../solana/address.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
 import type { Address } from '../solana/types.js';
-import { landTransaction } from '../solana/transactions/confirm.js';
+import { landTransaction, type Landing } from '../solana/transactions/confirm.js';
 import { assembleTransaction, firstSignature } from '../solana/transactions/transaction.js';
 import type { SwapSource } from '../swaps/provider.js';
 import type { AutoPayRequest, PaymentResult, Transport } from '../transport.js';
@@ -29,7 +29,7 @@ import { parsedOffer, termsOf } from './parse-payment.js';
 import { readPayment } from './read-payment.js';
 import { readSigned, type SignedBytes } from './read-swap.js';
 import { narrowed, swapAmountOf } from './request.js';
-import { awaitSwapState, sentBytes, withinCallerWait, type SwapState } from './verdict.js';
+import { awaitSwapState, sentBytes, withinCallerWait } from './verdict.js';
 
 /** @internal The dependencies of a step. */
 export interface AutoPayDeps {
@@ -241,10 +241,10 @@ async function submit(
   const signed = await readSigned(wallet, bytes);
   const verdict = await withinCallerWait(signal, async (within) => {
     const found = await awaitSwapState(context, signed, within);
-    return found.state === 'open' ? land(context, signed, found.slot, within) : found;
+    return found.outcome === 'open' ? land(context, signed, found.slot, within) : found;
   });
   await throwIfFailed(context, signed, verdict);
-  return verdict?.state === 'confirmed' ? undefined : signed.signature;
+  return verdict?.outcome === 'confirmed' ? undefined : signed.signature;
 }
 
 async function land(
@@ -252,14 +252,14 @@ async function land(
   signed: SignedBytes,
   minContextSlot: number,
   signal: AbortSignal,
-): Promise<SwapState> {
+): Promise<Landing> {
   const { rpc, config, histories } = context;
   const { runtime } = config;
   const sent = await sentBytes(context, signed, minContextSlot, signal);
   // A blockhash expires no later than a newer blockhash, so the newest height is an upper bound.
   const { lastValidBlockHeight } = await rpc.latestBlockhash({ minContextSlot, signal });
   const lookBack = async (within: AbortSignal) => landingOf(await fateOf(histories, sent, within));
-  const landing = await landTransaction({
+  return landTransaction({
     rpc,
     runtime,
     bytes: signed.bytes,
@@ -268,8 +268,6 @@ async function land(
     lookBack,
     signal,
   });
-  if (landing.outcome === 'failed') return { state: 'failed', reason: landing.error };
-  return { state: landing.outcome === 'unknown' ? 'waiting' : landing.outcome };
 }
 
 export function firstOffer(

@@ -60,12 +60,12 @@ export async function throwIfFailed(
   { signature, decoded }: SignedBytes,
   swap: SwapState | undefined,
 ): Promise<void> {
-  if (swap?.state === 'expired') throw swapExpired(signature);
-  if (swap?.state !== 'failed') return;
+  if (swap?.outcome === 'expired') throw swapExpired(signature);
+  if (swap?.outcome !== 'failed') return;
   const fee =
     failureFee(await readLanded(context, signature), context.config.signer.address, {}) ??
     mostFee(decoded);
-  throw swapFailed({ signature, reason: swap.reason, feeLamports: fee.toString() });
+  throw swapFailed({ signature, reason: swap.error, feeLamports: fee.toString() });
 }
 
 export function landedBefore(
