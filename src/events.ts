@@ -1,5 +1,5 @@
 import type { ErrorCode, Funds, OfferRefusal } from './errors.js';
-import type { Receipt, RelayFee } from './receipt.js';
+import type { Receipt, SwapResult } from './receipt.js';
 import type { NodeCall } from './solana/rpc/nodes.js';
 
 /**
@@ -35,15 +35,7 @@ export interface EventDetails {
     readonly provider: string;
   };
   'swap.signed': { readonly signature: string; readonly lastValidBlockHeight: string };
-  'swap.confirmed': {
-    readonly signature: string;
-    readonly inputMint: string;
-    readonly inAmount: string;
-    readonly outputMint: string;
-    readonly outAmount: string;
-    readonly provider: string;
-    readonly feeLamports: string;
-    readonly relayFee?: RelayFee;
+  'swap.confirmed': SwapResult & {
     /**
      * Cost of the swap, as caps count it. Absent for a swap that no cap counts, such as a plain
      * `client.swap()`, and for a swap of an earlier call.
