@@ -5,6 +5,7 @@ import { isExactChangeError } from '../errors.js';
 import { amendError } from '../errors/amend.js';
 import { createEvents } from '../events.js';
 import { refuse } from '../internal/options.js';
+import { parseBase64, parseUrl } from '../internal/parse.js';
 import { newWallet } from '../journal/registry.js';
 import { contextOver, type PaymentContext } from '../payments/context.js';
 import { composePayment, type Purpose } from '../payments/execute/sign-payment.js';
@@ -205,11 +206,10 @@ async function chooseFunded(
 
 /** Returns the seller's host; empty if the 402 has no url. Throws `invalid_option`. */
 export function hostOf({ url }: PaymentRequired): string {
-  try {
-    return url === undefined ? '' : new URL(url).host;
-  } catch {
-    throw refuse('paymentRequired.url', 'must be an absolute address.');
-  }
+  if (url === undefined) return '';
+  const place = parseUrl(url);
+  if (place === undefined) throw refuse('paymentRequired.url', 'must be an absolute address.');
+  return place.host;
 }
 
 /** Returns the header of a payment that the wallet signed, if it pays an offer of the terms. */
@@ -283,9 +283,7 @@ export function firstOffer(
 }
 
 export function bytesOf(option: string, text: string): Uint8Array {
-  try {
-    return base64.decode(text);
-  } catch {
-    throw refuse(option, 'must be base64.');
-  }
+  const bytes = parseBase64(text);
+  if (bytes === undefined) throw refuse(option, 'must be base64.');
+  return bytes;
 }
