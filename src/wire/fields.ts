@@ -1,7 +1,6 @@
 import * as v from 'valibot';
 import { parseAmount } from '../amount.js';
 import { cleanText } from '../errors.js';
-import { parseUrl } from '../internal/parse.js';
 import { isAddress } from '../solana/address.js';
 
 /** Base64 characters of the largest Solana transaction, which has 1232 bytes. */
@@ -96,8 +95,16 @@ const MAX_ADDRESS = 4_096;
 export const webAddress = v.pipe(
   v.string(WEB_ADDRESS),
   v.maxLength(MAX_ADDRESS, WEB_ADDRESS),
-  v.check((text: string) => /^https?:$/.test(parseUrl(text)?.protocol ?? ''), WEB_ADDRESS),
+  v.check((address: string) => isWebAddress(address), WEB_ADDRESS),
 );
+
+function isWebAddress(address: string): boolean {
+  try {
+    return /^https?:$/.test(new URL(address).protocol);
+  } catch {
+    return false;
+  }
+}
 
 /** Creates a schema for text of limited length, such as the value of a header. */
 export function textUpTo(characters: number): v.GenericSchema<string> {
