@@ -86,9 +86,9 @@ export interface Client {
   /** Yields the receipts in the journal, oldest first. */
   receipts(filter?: ReceiptFilter): AsyncIterable<Receipt>;
   /**
-   * Reconciles payments that an earlier run left open with the chain, and frees attempts that it
-   * only reserved. Returns the changes since the last call, also changes that a payment made first:
-   * the receipt of each decided payment, and a record of each freed attempt.
+   * Asks the chain about payments that an earlier run left open, and frees attempts that the run
+   * only reserved. Returns the changes since the last call of `resume`, also those that a payment
+   * made meanwhile: the receipt of each decided payment, and a record of each freed attempt.
    */
   resume(): Promise<(Receipt | FreedReceipt)[]>;
   /** Returns how much of each cap is used. */

@@ -43,8 +43,8 @@ export interface EventDetails {
     readonly cost?: Receipt['cost'];
   };
   /**
-   * `cost`: cost of the swap, as caps count it, if the chain has decided; absent as with
-   * `swap.confirmed`.
+   * `cost`: cost of the swap, as caps count it. Absent if the chain has not decided, and where the
+   * event `swap.confirmed` has none.
    */
   'swap.failed': {
     readonly signature: string;

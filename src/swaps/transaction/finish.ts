@@ -62,8 +62,8 @@ export interface FinishInput {
    */
   readonly unitPrice: Promise<bigint>;
   /**
-   * Returns a number to add to the compute limit, which makes otherwise equal transactions differ. A
-   * fee limit may leave no room for a price.
+   * Returns a number to add to the compute limit, so that otherwise equal transactions differ. It is
+   * not added to the price, because a fee limit may leave no room for that.
    */
   readonly next?: (blockhash: string) => Promise<number>;
   readonly reserved: () => Promise<ReservedAmounts>;
