@@ -135,25 +135,6 @@ export function joined(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** Reads a body to its end; cancels it and returns undefined if it is longer than the limit. */
-export async function readUpTo(
-  limitBytes: number,
-  reader: ReadableStreamDefaultReader<Uint8Array>,
-): Promise<Uint8Array<ArrayBuffer> | undefined> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return joined(chunks);
-    length += value.length;
-    if (length > limitBytes) {
-      reader.cancel().catch(() => undefined);
-      return undefined;
-    }
-    chunks.push(value);
-  }
-}
-
 /** Whether two lists, or the bytes of two arrays, are equal. */
 export function isSameList<T>(a: ArrayLike<T>, b: ArrayLike<T>): boolean {
   return a.length === b.length && Array.from(a).every((item, index) => item === b[index]);

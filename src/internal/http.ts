@@ -2,7 +2,7 @@ import ky, { isHTTPError } from 'ky';
 import { ExactChangeError } from '../errors.js';
 import { askedWait, MAX_WAIT_MS, withJitter } from './backoff.js';
 import { bounded } from './abort.js';
-import { readUpTo } from './bytes.js';
+import { readUpTo } from './read-up-to.js';
 import { markOwnRequest } from './own-request.js';
 import type { Runtime } from './runtime.js';
 

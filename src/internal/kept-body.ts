@@ -1,6 +1,6 @@
 import { ProtocolError } from '../errors.js';
 import { onAbort, startDeadline } from './abort.js';
-import { readUpTo } from './bytes.js';
+import { readUpTo } from './read-up-to.js';
 
 /** The largest request body that is kept to be sent again. */
 export const BODY_LIMIT_BYTES = 1024 * 1024;
@@ -217,6 +217,7 @@ function keepWhole(copy: Request): ReadBody {
   );
 }
 
-function isStream(body: unknown): body is ReadableStream<Uint8Array> {
+/** Checks the shape, not the class: some fetches have streams of their own kind, or none. */
+export function isStream(body: unknown): body is ReadableStream<Uint8Array<ArrayBuffer>> {
   return typeof body === 'object' && body !== null && 'getReader' in body;
 }

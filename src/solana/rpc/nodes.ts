@@ -1,7 +1,7 @@
 import type { Connection } from '@solana/web3.js';
 import { ConfigError } from '../../errors.js';
 import { bounded } from '../../internal/abort.js';
-import { readUpTo } from '../../internal/bytes.js';
+import { readUpTo } from '../../internal/read-up-to.js';
 import { loadOnce } from '../../internal/load-once.js';
 import { refuse } from '../../internal/options.js';
 import { parseJson, parseUrl } from '../../internal/parse.js';
