@@ -40,7 +40,7 @@ export interface HttpOptions {
   readonly limiter?: RequestLimiter | undefined;
   /** Tries of a request; default 3. Use 1 for a request that changes something. */
   readonly attempts?: number;
-  /** Most bytes of an answer's body; default 2 MiB. */
+  /** The most bytes of an answer's body; default 2 MiB. */
   readonly maxBodyBytes?: number;
 }
 

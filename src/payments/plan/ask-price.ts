@@ -6,7 +6,7 @@ import { checkFields, checkQuote } from '../../swaps/quote/check-quote.js';
 import type { PaymentContext } from '../context.js';
 import { makeRoom, type PriceSeen } from '../memory.js';
 
-// Longer than the time between a payment's choice of an offer and its swap.
+// A payment takes less time from its choice of an offer to its swap.
 export const PRICE_MEMORY_MS = 5 * 60_000;
 
 const MAX_QUOTES = 3;

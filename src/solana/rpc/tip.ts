@@ -74,7 +74,7 @@ const SLOTS_A_BLOCK = 4n;
 /** Usually at most one in this many slots has no block. */
 const SLOTS_A_SKIP = 8n;
 
-/** Most slots over which an earlier height predicts the next height: about ten minutes. */
+/** The most slots over which an earlier height predicts the next height: about ten minutes. */
 const MAX_SLOTS = 1_500;
 
 interface Latest {
