@@ -38,8 +38,8 @@ from .short import no_token_covers
 from .swap_quote import check_available, quote_for_payment
 
 T = TypeVar("T")
-# Most candidates that are tried, because quotes are scarce and a wallet may hold a hundred tokens
-# (jupiter.md 5.4).
+# The most candidates that are tried, because quotes are scarce and a wallet may hold a hundred
+# tokens (jupiter.md 5.4).
 MAX_CANDIDATES = 3
 # Lamports kept for fees and the rent of accounts that a swap may create. The real amounts are
 # checked against the wallet before the signature.
