@@ -25,6 +25,7 @@ import {
 } from './candidate-queue.js';
 import { cheapestOfAll, findTogether, foundAlone } from './cheapest.js';
 import { readFirstHoldings, readAllHoldings } from './holdings.js';
+import { noneIfFailed } from './none-if-failed.js';
 import { outdateHoldings } from './pinned-holdings.js';
 import type { OwnFacts } from './offer-accounts.js';
 import { askServicePlan, mayPlan } from './service-plan.js';
@@ -96,13 +97,9 @@ async function fundingOutOf(
     !except.has(WSOL_MINT)
   ) {
     const native = holdings.lamports - (await context.ledger.held(holdings.wallet)) - KEEP_LAMPORTS;
-    const amounts = await amountsFor(context, mint, facts, missing, exact, signal).catch(
-      (error: unknown) => {
-        if (!isExactChangeError(error)) throw error;
-        // A wrap needs no price.
-        return [missing];
-      },
-    );
+    const asking = amountsFor(context, mint, facts, missing, exact, signal);
+    // A wrap needs no price.
+    const amounts = (await asking.catch(noneIfFailed)) ?? [missing];
     const wrap = amounts.find((amount) => native >= amount);
     if (wrap !== undefined) return { inputMint: WSOL_MINT, maxInAmount: wrap, wrap };
   }
