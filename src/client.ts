@@ -13,14 +13,14 @@ import { isOwnRequest, markOwnRequest } from './internal/own-request.js';
 import { captureCall } from './internal/request.js';
 import type { Runtime } from './internal/runtime.js';
 import type { Parts } from './payments/context.js';
-import type { createEngine, Engine, SwapOptions, SwapResult } from './payments/engine.js';
+import type { createEngine, Engine, SwapOptions } from './payments/engine.js';
 import type { PayOptions, Payment } from './payments/pay-header.js';
 import { sendUnpaid } from './payments/send-unpaid.js';
 import type { CapUse } from './policy/cap-use.js';
 import type { Plan } from './policy/plan.js';
 import { detectTerms } from './protocols/protocol.js';
 import type { PaymentRequired } from './protocols/types.js';
-import type { FreedReceipt, Receipt, ReceiptFilter } from './receipt.js';
+import type { FreedReceipt, Receipt, ReceiptFilter, SwapResult } from './receipt.js';
 import type { SwapQuote, SwapRequest, UiSwapRequest } from './swaps/types.js';
 import type { TokenBalance, TransportOptions } from './transport.js';
 
@@ -86,9 +86,9 @@ export interface Client {
   /** Yields the receipts in the journal, oldest first. */
   receipts(filter?: ReceiptFilter): AsyncIterable<Receipt>;
   /**
-   * Reconciles payments that an earlier run left open with the chain, and frees attempts that it
-   * only reserved. Returns the changes since the last call, also changes that a payment made first:
-   * the receipt of each decided payment, and a record of each freed attempt.
+   * Asks the chain about payments that an earlier run left open, and frees attempts that the run
+   * only reserved. Returns the changes since the last call of `resume`, also those that a payment
+   * made meanwhile: the receipt of each decided payment, and a record of each freed attempt.
    */
   resume(): Promise<(Receipt | FreedReceipt)[]>;
   /** Returns how much of each cap is used. */

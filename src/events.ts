@@ -1,6 +1,6 @@
 import type { ErrorCode, Funds, OfferRefusal } from './errors.js';
 import { refuse, ruleOfNames } from './internal/options.js';
-import type { Receipt, RelayFee } from './receipt.js';
+import type { Receipt, SwapResult } from './receipt.js';
 import type { NodeCall } from './solana/rpc/nodes.js';
 
 /**
@@ -36,15 +36,7 @@ export interface EventDetails {
     readonly provider: string;
   };
   'swap.signed': { readonly signature: string; readonly lastValidBlockHeight: string };
-  'swap.confirmed': {
-    readonly signature: string;
-    readonly inputMint: string;
-    readonly inAmount: string;
-    readonly outputMint: string;
-    readonly outAmount: string;
-    readonly provider: string;
-    readonly feeLamports: string;
-    readonly relayFee?: RelayFee;
+  'swap.confirmed': SwapResult & {
     /**
      * Cost of the swap, as caps count it. Absent for a swap that no cap counts, such as a plain
      * `client.swap()`, and for a swap of an earlier call.
@@ -52,8 +44,8 @@ export interface EventDetails {
     readonly cost?: Receipt['cost'];
   };
   /**
-   * `cost`: cost of the swap, as caps count it, if the chain has decided; absent as with
-   * `swap.confirmed`.
+   * `cost`: cost of the swap, as caps count it. Absent if the chain has not decided, and where the
+   * event `swap.confirmed` has none.
    */
   'swap.failed': {
     readonly signature: string;

@@ -34,6 +34,7 @@ export {
   type Receipt,
   type ReceiptFilter,
   type RelayFee,
+  type SwapResult,
 } from './receipt.js';
 export { explorerUrl, formatReceipt } from './receipt-text.js';
 export { memoryJournal } from './memory-journal.js';
@@ -74,7 +75,7 @@ export {
 export type { Client, PayingRequestInit } from './client.js';
 export type { ClientOptions, LocalOptions, RelayerOptions, Timeouts } from './config/options.js';
 export type { InterceptorOptions } from './interceptor.js';
-export type { SwapOptions, SwapResult } from './payments/engine.js';
+export type { SwapOptions } from './payments/engine.js';
 export type { Payment, PayOptions } from './payments/pay-header.js';
 export type {
   CallName,

@@ -23,7 +23,7 @@ export interface InspectOptions extends Pick<
    * programs round a threshold differently.
    */
   readonly maxInAmount: bigint | string;
-  /** Base units: the least that must arrive. One base unit less passes. */
+  /** Base units: the least that must arrive. One less passes, for the same reason. */
   readonly minOutAmount: bigint | string;
   /**
    * The most slippage that the instruction may allow itself, in basis points. By default, only the

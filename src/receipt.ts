@@ -44,7 +44,7 @@ export interface Receipt {
     readonly provider: string;
     /**
      * Fee of the relayer that paid the swap's network fees and rents, if the wallet had too little
-     * SOL. The amounts above and `cost` include it.
+     * SOL. The amounts above and the cost include it.
      */
     readonly relayFee?: RelayFee;
   };
@@ -65,6 +65,12 @@ export interface Receipt {
   };
   /** Milliseconds from the call to the end of each step. */
   readonly timings: Readonly<Record<string, number>>;
+}
+
+/** A confirmed swap. Amounts are decimal strings of base units, as the chain shows them. */
+export interface SwapResult extends NonNullable<Receipt['swap']> {
+  /** Decimal string of lamports: network and priority fee. */
+  readonly feeLamports: string;
 }
 
 /**

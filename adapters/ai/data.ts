@@ -1,7 +1,6 @@
 import { explorerUrl } from '../../src/receipt-text.js';
-import type { SwapResult } from '../../src/payments/engine.js';
 import type { Plan } from '../../src/policy/plan.js';
-import type { Receipt } from '../../src/receipt.js';
+import type { Receipt, SwapResult } from '../../src/receipt.js';
 import type { SwapQuote } from '../../src/swaps/types.js';
 import type { WriteAmount } from '../amounts.js';
 

@@ -2,14 +2,14 @@ import type * as exported from '../../src/index.js';
 import type { Client } from '../../src/client.js';
 import type { ClientOptions, RelayerOptions, Timeouts } from '../../src/config/options.js';
 import type { EventDetails, EventName } from '../../src/events.js';
-import type { SwapOptions, SwapResult } from '../../src/payments/engine.js';
+import type { SwapOptions } from '../../src/payments/engine.js';
 import type { Payment } from '../../src/payments/pay-header.js';
 import type { LimitOptions } from '../../src/policy/limits.js';
 import type { TopUpOptions } from '../../src/policy/top-up.js';
 import type { ListOptions } from '../../src/policy/lists.js';
 import type { Plan } from '../../src/policy/plan.js';
 import type { PolicyOptions } from '../../src/policy/policy.js';
-import type { FreedReceipt, Receipt, ReceiptFilter } from '../../src/receipt.js';
+import type { FreedReceipt, Receipt, ReceiptFilter, SwapResult } from '../../src/receipt.js';
 import type { SwapQuote, SwapRequest } from '../../src/swaps/types.js';
 
 /**

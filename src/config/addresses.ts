@@ -1,5 +1,6 @@
 import { isLoopback } from '../internal/origin.js';
 import { refuse } from '../internal/options.js';
+import { parseUrl } from '../internal/parse.js';
 import { hideAddress } from '../internal/redact.js';
 import { SOLANA_DEVNET, SOLANA_MAINNET, SOLANA_TESTNET } from '../network.js';
 import type { ClientOptions, LocalOptions } from './options.js';
@@ -54,15 +55,16 @@ export function parseRpcUrls(
     nodes === undefined ? [] : Array.isArray(nodes) ? nodes : [nodes];
   if (urls.length === 0)
     throw refuse('rpcUrl', 'must name at least one RPC node for this network.');
-  const addresses = urls.map((url) => parseUrl('rpcUrl', url, ['http:', 'https:']));
+  const addresses = urls.map((url) => readUrl('rpcUrl', url, ['http:', 'https:']));
   const places = addresses.map(normalised);
   // Each node is a separate witness of what landed, so a node that is named twice counts once.
-  return addresses.filter((_, index) => places.indexOf(places[index] ?? '') === index);
+  return addresses
+    .filter((_, index) => places.indexOf(places[index] ?? '') === index)
+    .map(({ href }) => href);
 }
 
 /** Returns equal text for two spellings of one address, as far as the spelling shows that. */
-function normalised(address: string): string {
-  const { protocol, hostname, port, pathname, search } = new URL(address);
+function normalised({ protocol, hostname, port, pathname, search }: URL): string {
   return [protocol, hostname.replace(/\.$/, ''), port, pathname.replace(/\/+$/, ''), search].join(
     ' ',
   );
@@ -77,7 +79,7 @@ export function parsePresign(value: unknown): readonly string[] | 'stated' {
 }
 
 function parseBase(option: string, text: unknown): URL {
-  const url = new URL(parseUrl(option, text, ['http:', 'https:']));
+  const url = readUrl(option, text, ['http:', 'https:']);
   if (url.search !== '' || url.hash !== '')
     throw refuse(option, 'must end with its path: what follows is added to it.');
   return url;
@@ -87,14 +89,9 @@ function parseBase(option: string, text: unknown): URL {
  * Reads an address with one of the protocols, and without a password. Throws `ConfigError`
  * (`invalid_option`).
  */
-export function parseUrl(option: string, text: unknown, protocols: readonly string[]): string {
-  let url: URL | undefined;
-  try {
-    if (typeof text === 'string') url = new URL(text);
-  } catch {
-    // refused below: the text may hold a provider's key, so the error repeats neither the text nor
-    // the parser's message
-  }
+export function readUrl(option: string, text: unknown, protocols: readonly string[]): URL {
+  const url = typeof text === 'string' ? parseUrl(text) : undefined;
+  // The text may hold a provider's key, so the error does not repeat it.
   if (url === undefined || !protocols.includes(url.protocol))
     throw refuse(
       option,
@@ -104,5 +101,5 @@ export function parseUrl(option: string, text: unknown, protocols: readonly stri
   if (url.username !== '' || url.password !== '')
     throw refuse(option, 'must hold no user name or password: fetch takes no such address.');
   hideAddress(url.href);
-  return url.href;
+  return url;
 }

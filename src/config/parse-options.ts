@@ -12,7 +12,7 @@ import {
   parsePresign,
   parseRpcUrls,
   parseServiceUrl,
-  parseUrl,
+  readUrl,
 } from './addresses.js';
 import {
   LOCAL_NAMES,
@@ -108,7 +108,9 @@ function parseSettings(options: LocalOptions, runtime: Runtime): LocalSettings {
   return {
     rpcUrls: parseRpcUrls(options, network),
     wsUrl:
-      options.wsUrl === undefined ? undefined : parseUrl('wsUrl', options.wsUrl, ['ws:', 'wss:']),
+      options.wsUrl === undefined
+        ? undefined
+        : readUrl('wsUrl', options.wsUrl, ['ws:', 'wss:']).href,
     connection: parsePort('connection', options.connection, CONNECTION_METHODS),
     jupiterUrl: parseJupiterUrl(options.jupiterUrl ?? 'https://api.jup.ag'),
     jupiterApiKey: parseApiKey('jupiterApiKey', options.jupiterApiKey),

@@ -2,7 +2,7 @@ import ky, { isHTTPError } from 'ky';
 import { ExactChangeError } from '../errors.js';
 import { askedWait, MAX_WAIT_MS, withJitter } from './backoff.js';
 import { bounded } from './abort.js';
-import { joined } from './bytes.js';
+import { readUpTo } from './read-up-to.js';
 import { markOwnRequest } from './own-request.js';
 import type { Runtime } from './runtime.js';
 
@@ -40,7 +40,7 @@ export interface HttpOptions {
   readonly limiter?: RequestLimiter | undefined;
   /** Tries of a request; default 3. Use 1 for a request that changes something. */
   readonly attempts?: number;
-  /** Most bytes of an answer's body; default 2 MiB. */
+  /** The most bytes of an answer's body; default 2 MiB. */
   readonly maxBodyBytes?: number;
 }
 
@@ -128,7 +128,13 @@ async function send(
     if (isRedirect(response))
       throw new LostError('No answer.', { cause: new TypeError('A redirect is not followed.') });
     limiter?.observe(response.status, response.headers);
-    const body = await readBody(response, maxBodyBytes, peer);
+    const body = await orLost(async () => {
+      const reader = response.body?.getReader();
+      return reader === undefined
+        ? new Uint8Array(await response.arrayBuffer())
+        : readUpTo(maxBodyBytes, reader);
+    });
+    if (body === undefined) throw peer.tooLong(maxBodyBytes);
     return new Response(body.length === 0 ? null : body, {
       status: response.status,
       headers: response.headers,
@@ -147,29 +153,6 @@ async function orLost<T>(work: () => Promise<T>): Promise<T> {
   } catch (cause) {
     throw new LostError('No answer.', { cause });
   }
-}
-
-/** Reads the whole body; rejects if it is larger than any honest answer. */
-async function readBody(
-  response: Response,
-  maxBodyBytes: number,
-  peer: HttpPeer,
-): Promise<Uint8Array<ArrayBuffer>> {
-  const reader = response.body?.getReader();
-  if (reader === undefined) return new Uint8Array(await orLost(() => response.arrayBuffer()));
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for (;;) {
-    const { done, value } = await orLost(() => reader.read());
-    if (done) break;
-    length += value.length;
-    if (length > maxBodyBytes) {
-      reader.cancel().catch(() => undefined);
-      throw peer.tooLong(maxBodyBytes);
-    }
-    chunks.push(value);
-  }
-  return joined(chunks);
 }
 
 async function wait(

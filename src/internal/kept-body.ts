@@ -1,6 +1,6 @@
 import { ProtocolError } from '../errors.js';
 import { onAbort, startDeadline } from './abort.js';
-import { joined } from './bytes.js';
+import { readUpTo } from './read-up-to.js';
 
 /** The largest request body that is kept to be sent again. */
 export const BODY_LIMIT_BYTES = 1024 * 1024;
@@ -197,21 +197,7 @@ export function keepStream(stream: ReadableStream<Uint8Array>): ReadBody {
     // Ignore a failed cancel: such a source gives nothing more.
     reader.cancel().catch(() => undefined);
   };
-  const read = async (): Promise<Uint8Array<ArrayBuffer> | undefined> => {
-    const chunks: Uint8Array[] = [];
-    let size = 0;
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return joined(chunks);
-      size += value.byteLength;
-      if (size > BODY_LIMIT_BYTES) {
-        drop();
-        return undefined;
-      }
-      chunks.push(value);
-    }
-  };
-  const whole = read().then(
+  const whole = readUpTo(BODY_LIMIT_BYTES, reader).then(
     (bytes) => (dropped ? undefined : bytes),
     // A body that breaks off fails the request itself; here it only cannot be sent again.
     () => undefined,
@@ -231,6 +217,7 @@ function keepWhole(copy: Request): ReadBody {
   );
 }
 
-function isStream(body: unknown): body is ReadableStream<Uint8Array> {
+/** Checks the shape, not the class: some fetches have streams of their own kind, or none. */
+export function isStream(body: unknown): body is ReadableStream<Uint8Array<ArrayBuffer>> {
   return typeof body === 'object' && body !== null && 'getReader' in body;
 }

@@ -2,7 +2,7 @@ import { hasSecrets, redact } from './redact.js';
 
 /** Depth of causes that is read, because a chain of causes may have no end. */
 const DEEPEST = 16;
-/** Most objects that are read of an error, and most errors of a list. */
+/** The most objects of an error that are read, and the most errors of a list. */
 const MOST_PARTS = 1_000;
 const MOST_ERRORS = 64;
 /** Fields that are read by name: an error may inherit them, or hide them from a listing. */

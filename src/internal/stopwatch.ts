@@ -1,8 +1,8 @@
 import type { Runtime } from './runtime.js';
 
 /**
- * Starts a stopwatch; the returned function gives the milliseconds since then. It leaves out the
- * time by which the clock is set back, if it is called often.
+ * Starts a stopwatch; the returned function gives the milliseconds since then. If the clock is set
+ * back, only the time since the last call is lost.
  */
 export function stopwatch(runtime: Pick<Runtime, 'now'>): () => number {
   let last = runtime.now();

@@ -14,7 +14,7 @@ interface Host {
 }
 
 const host: Host = globalThis;
-// Keep the timers of now, because the fake timers of a test may never fire.
+// Keep the timers as they are now: a test may set fake timers later, which may never fire.
 const [immediate, Channel, timeout] = [host.setImmediate, host.MessageChannel, host.setTimeout];
 
 /**

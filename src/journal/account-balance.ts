@@ -52,7 +52,7 @@ export interface AccountBalance {
   readonly spent: readonly Spent[];
 }
 
-// More amounts than can leave while a balance is read.
+// So many amounts do not leave while a balance is read.
 const REMEMBERED = 32;
 
 /** Milliseconds for which a known balance wins over a reading of an earlier slot. */

@@ -30,7 +30,7 @@ export function saveAttempt(
 ): Promise<void> {
   const write = (open.lastWrite ?? Promise.resolve()).then(async () => {
     await journal.put(change(open.attempt), along);
-    // Change the attempt of now, because other calls may have changed it during the write.
+    // Change the attempt as it is now, because other calls may have changed it during the write.
     open.attempt = change(open.attempt);
   });
   open.lastWrite = write.catch(() => undefined);

@@ -37,11 +37,11 @@ export interface Archive {
  * application may write to the receipts that it lists.
  */
 export interface AttemptStore {
-  /** As the journal's `reserve`: why an attempt cannot be made. `TypeError` if its id is used. */
+  /** Returns why `reserve` refuses, if it does. Throws `TypeError` if the id is used. */
   refusal(attempt: Attempt, caps: readonly Cap[]): CapBlock | KeyTaken | undefined;
   /**
-   * As the journal's `put`, or with caps its `raise`: the attempt that would be replaced; undefined
-   * if it stays as it is. Throws if the attempt must not go on.
+   * Returns the attempt that the journal's `put`, or with caps its `raise`, would replace; undefined
+   * if that one is decided, and so stays. Throws if the attempt must not go on.
    */
   replacing(attempt: Attempt, caps?: readonly Cap[]): Attempt | CapBlock | undefined;
   releasable(id: string): Attempt | undefined;

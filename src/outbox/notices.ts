@@ -48,7 +48,7 @@ function ofSwap(before: Attempt, after: Attempt | undefined, now: number): Webho
   const about = aboutOf(after);
   if (outcome.state === 'failed') {
     const details = { ...about, signature, inputMint, outputMint, provider, code: outcome.code };
-    return [eventOf('swap.failed', idOf(after, 'swap.failed', signature), details, now)];
+    return [eventOf('swap.failed', after, details, now, [signature])];
   }
   const { inAmount, outAmount, feeLamports } = outcome;
   const details = {
@@ -61,7 +61,7 @@ function ofSwap(before: Attempt, after: Attempt | undefined, now: number): Webho
     provider,
     feeLamports,
   };
-  return [eventOf('swap.confirmed', idOf(after, 'swap.confirmed', signature), details, now)];
+  return [eventOf('swap.confirmed', after, details, now, [signature])];
 }
 
 function ofPayment(before: Attempt, after: Attempt | undefined, now: number): WebhookEvent[] {
@@ -73,7 +73,7 @@ function ofPayment(before: Attempt, after: Attempt | undefined, now: number): We
     payTo: attempt.payTo,
   };
   const failed = (details: WebhookDetails['payment.failed']) => [
-    eventOf('payment.failed', idOf(attempt, 'payment.failed'), details, now),
+    eventOf('payment.failed', attempt, details, now),
   ];
   if (before.state === 'reserved')
     return after === undefined || UNPAID.includes(after.state) ? failed(base) : [];
@@ -85,42 +85,27 @@ function ofPayment(before: Attempt, after: Attempt | undefined, now: number): We
   if (after.state === 'settled') {
     // A payment that was found on chain has a signature there.
     const signature = receipt?.payment.signature ?? '';
-    return [
-      eventOf(
-        'payment.settled',
-        idOf(attempt, 'payment.settled'),
-        { ...base, payerSignature, signature },
-        now,
-      ),
-    ];
+    return [eventOf('payment.settled', attempt, { ...base, payerSignature, signature }, now)];
   }
   if (doubt === undefined || before.doubt !== undefined) return [];
   const details = { ...base, payerSignature, lastValidBlockHeight, code: doubt };
-  return [eventOf('payment.uncertain', idOf(attempt, 'payment.uncertain'), details, now)];
-}
-
-function eventOf<N extends WebhookEventName>(
-  type: N,
-  id: string,
-  data: WebhookDetails[N],
-  now: number,
-): {
-  readonly id: string;
-  readonly type: N;
-  readonly timestamp: string;
-  readonly data: WebhookDetails[N];
-} {
-  return { id, type, timestamp: new Date(now).toISOString(), data };
+  return [eventOf('payment.uncertain', attempt, details, now)];
 }
 
 /**
- * Returns the id of an event. It is the same from each process and at each delivery, so that the
- * receiver recognises a repeat. It has no dots, because Standard Webhooks sign it between dots.
+ * Its id is the same from each process and at each delivery, so that the receiver recognises a
+ * repeat. It has no dots, because Standard Webhooks sign it between dots.
  */
-function idOf({ id }: Attempt, type: WebhookEventName, signature?: string): string {
-  return [id, type.replace('.', '_'), ...(signature === undefined ? [] : [signature])]
-    .map(plain)
-    .join('_');
+function eventOf<N extends WebhookEventName>(
+  type: N,
+  { id }: Attempt,
+  data: WebhookDetails[N],
+  now: number,
+  swapSignature: readonly string[] = [],
+): { id: string; type: N; timestamp: string; data: WebhookDetails[N] } {
+  const parts = [id, type.replace('.', '_'), ...swapSignature];
+  const timestamp = new Date(now).toISOString();
+  return { id: parts.map(plain).join('_'), type, timestamp, data };
 }
 
 /** Returns text as it is if it is short and plain, otherwise its hash. */

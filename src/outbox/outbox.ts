@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../errors.js';
+import type { SwapResult } from '../receipt.js';
 import type { WebhookEventName } from '../wire/webhook-events.js';
 
 export { webhookEvents } from '../wire/webhook-events.js';
@@ -21,23 +22,12 @@ interface About {
  * of a seller or a service.
  */
 export interface WebhookDetails {
-  'swap.confirmed': About & {
-    readonly signature: string;
-    readonly inputMint: string;
-    readonly inAmount: string;
-    readonly outputMint: string;
-    readonly outAmount: string;
-    readonly provider: string;
-    readonly feeLamports: string;
-  };
+  'swap.confirmed': About & Omit<SwapResult, 'relayFee'>;
   /** The swap landed and failed, or can never land. */
-  'swap.failed': About & {
-    readonly signature: string;
-    readonly inputMint: string;
-    readonly outputMint: string;
-    readonly provider: string;
-    readonly code: ErrorCode;
-  };
+  'swap.failed': About &
+    Pick<SwapResult, 'signature' | 'inputMint' | 'outputMint' | 'provider'> & {
+      readonly code: ErrorCode;
+    };
   /** Our own node shows the payment on chain. */
   'payment.settled': About &
     Price & { readonly payerSignature: string; readonly signature: string };

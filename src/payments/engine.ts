@@ -5,7 +5,7 @@ import type { Call } from '../internal/request.js';
 import type { CapUse } from '../policy/cap-use.js';
 import type { Plan } from '../policy/plan.js';
 import type { PaymentRequired } from '../protocols/types.js';
-import type { FreedReceipt, Receipt, ReceiptFilter, RelayFee } from '../receipt.js';
+import type { FreedReceipt, Receipt, ReceiptFilter, SwapResult } from '../receipt.js';
 import type { SwapQuote, SwapRequest, UiSwapRequest } from '../swaps/types.js';
 import type { TokenBalance, TransportOptions } from '../transport.js';
 import { createContext, type Parts } from './context.js';
@@ -16,20 +16,6 @@ import { lazyPart } from '../internal/load-once.js';
 import { reasons, recovery, swapEngine } from './on-demand.js';
 
 const payingHeader = /* @__PURE__ */ lazyPart(() => import('./pay-header.js'));
-
-/** A confirmed swap. Amounts are decimal strings of base units, as the chain shows them. */
-export interface SwapResult {
-  readonly signature: string;
-  readonly inputMint: string;
-  readonly inAmount: string;
-  readonly outputMint: string;
-  readonly outAmount: string;
-  readonly provider: string;
-  /** Decimal string of lamports: network and priority fee. */
-  readonly feeLamports: string;
-  /** Fee of the relayer, if a relayer paid the network fees. The amounts above include it. */
-  readonly relayFee?: RelayFee;
-}
 
 /** Options of `client.swap`. */
 export interface SwapOptions extends TransportOptions {

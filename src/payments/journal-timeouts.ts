@@ -53,7 +53,7 @@ export function timedJournal(
   const timed = journalWithTimeouts(journal, timeoutMs, timer, takes, coordination?.ledger);
   if (coordination === undefined) return { journal: timed, coordination };
   const shared = coordinationWithTimeouts(coordination, timeoutMs, takes);
-  // Even after the client has closed: the process lives on, and its claims would keep other
+  // Go on after the client has closed: the process lives on, and its claims would keep other
   // processes waiting.
   const idle = (ms: number) => runtime.idle(ms);
   return {

@@ -84,7 +84,7 @@ export interface Recovery {
   };
 }
 
-/** Most entries of each map and set, because sellers may name any number of mints and accounts. */
+/** The most entries of a map or set: sellers may name any number of mints and accounts. */
 const MAX_ENTRIES = 1_000;
 
 export function createPrices(): Prices {

@@ -16,7 +16,7 @@ import { findFunding, type Funding } from './plan/funding.js';
 import { readHoldings } from './plan/holdings.js';
 import { knownAvailable } from './plan/offer-accounts.js';
 import { planOfSwap } from './plan/plan.js';
-import { floatOf } from './plan/usd-price.js';
+import { minSwapOf } from './plan/usd-price.js';
 import { finishOpenSwaps } from './reconcile/open-swaps.js';
 import { attemptsInState, resumeOnce } from './reconcile/resume-once.js';
 
@@ -101,7 +101,7 @@ async function topUp(
     const facts = { source, decimals, available };
     const wanted = {
       mint,
-      least: minAmount(to, available + (await floatOf(context, mint, decimals, signal))),
+      least: minAmount(to, available + (await minSwapOf(context, mint, decimals, signal))),
       find: (needed: bigint = to, within: AbortSignal | undefined, except: ReadonlySet<string>) =>
         findFunding(context, rule, facts, needed, {
           ...{ signal: within, except, exact: true, beside: true },

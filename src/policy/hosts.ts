@@ -1,4 +1,5 @@
 import { refuse } from '../internal/options.js';
+import { parseUrl } from '../internal/parse.js';
 
 /** Returns a host, as `URL` gives it, without its trailing dot: with it, the host is the same. */
 export function plainHost(host: string): string {
@@ -22,13 +23,9 @@ const HOST =
  * (`invalid_option`).
  */
 export function readHost(option: string, host: unknown): string {
-  try {
-    if (typeof host === 'string' && HOST.test(host))
-      return plainHost(new URL(`https://${host}`).host);
-  } catch {
-    // refused below, with the option's name
-  }
-  throw refuse(option, 'must be named by a host such as "api.example.com".');
+  const url = typeof host === 'string' && HOST.test(host) ? parseUrl(`https://${host}`) : undefined;
+  if (url === undefined) throw refuse(option, 'must be named by a host such as "api.example.com".');
+  return plainHost(url.host);
 }
 
 /**

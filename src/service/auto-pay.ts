@@ -5,6 +5,7 @@ import { isExactChangeError } from '../errors.js';
 import { amendError } from '../errors/amend.js';
 import { createEvents } from '../events.js';
 import { refuse } from '../internal/options.js';
+import { parseBase64, parseUrl } from '../internal/parse.js';
 import { newWallet } from '../journal/registry.js';
 import { contextOver, type PaymentContext } from '../payments/context.js';
 import { composePayment, type Purpose } from '../payments/execute/sign-payment.js';
@@ -21,7 +22,7 @@ import { x402Protocol } from '../protocols/x402/protocol.js';
 import { isAddress } from '../solana/address.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
 import type { Address } from '../solana/types.js';
-import { landTransaction } from '../solana/transactions/confirm.js';
+import { landTransaction, type Landing } from '../solana/transactions/confirm.js';
 import { assembleTransaction, firstSignature } from '../solana/transactions/transaction.js';
 import type { SwapSource } from '../swaps/provider.js';
 import type { AutoPayRequest, PaymentResult, Transport } from '../transport.js';
@@ -30,7 +31,7 @@ import { parsedOffer, termsOf } from './parse-payment.js';
 import { readPayment } from './read-payment.js';
 import { readSigned, type SignedBytes } from './read-swap.js';
 import { narrowed, swapAmountOf } from './request.js';
-import { awaitSwapState, sentBytes, withinCallerWait, type SwapState } from './verdict.js';
+import { awaitSwapState, sentBytes, withinCallerWait } from './verdict.js';
 
 /** @internal The dependencies of a step. */
 export interface AutoPayDeps {
@@ -210,12 +211,10 @@ async function chooseFunded(
 
 /** Returns the seller's host; empty without a url. Throws `insecure_origin`, `invalid_option`. */
 export function hostOf({ url }: PaymentRequired): string {
-  try {
-    return url === undefined ? '' : checkOrigin(url).host;
-  } catch (error) {
-    if (isExactChangeError(error)) throw error;
+  if (url === undefined) return '';
+  if (parseUrl(url) === undefined)
     throw refuse('paymentRequired.url', 'must be an absolute address.');
-  }
+  return checkOrigin(url).host;
 }
 
 /** Returns the header of a payment that the wallet signed, if it pays an offer of the terms. */
@@ -247,10 +246,10 @@ async function submit(
   const signed = await readSigned(wallet, bytes);
   const verdict = await withinCallerWait(signal, async (within) => {
     const found = await awaitSwapState(context, signed, within);
-    return found.state === 'open' ? land(context, signed, found.slot, within) : found;
+    return found.outcome === 'open' ? land(context, signed, found.slot, within) : found;
   });
   await throwIfFailed(context, signed, verdict);
-  return verdict?.state === 'confirmed' ? undefined : signed.signature;
+  return verdict?.outcome === 'confirmed' ? undefined : signed.signature;
 }
 
 async function land(
@@ -258,14 +257,14 @@ async function land(
   signed: SignedBytes,
   minContextSlot: number,
   signal: AbortSignal,
-): Promise<SwapState> {
+): Promise<Landing> {
   const { rpc, config, histories } = context;
   const { runtime } = config;
   const sent = await sentBytes(context, signed, minContextSlot, signal);
   // A blockhash expires no later than a newer blockhash, so the newest height is an upper bound.
   const { lastValidBlockHeight } = await rpc.latestBlockhash({ minContextSlot, signal });
   const lookBack = async (within: AbortSignal) => landingOf(await fateOf(histories, sent, within));
-  const landing = await landTransaction({
+  return landTransaction({
     rpc,
     runtime,
     bytes: signed.bytes,
@@ -274,8 +273,6 @@ async function land(
     lookBack,
     signal,
   });
-  if (landing.outcome === 'failed') return { state: 'failed', reason: landing.error };
-  return { state: landing.outcome === 'unknown' ? 'waiting' : landing.outcome };
 }
 
 export function firstOffer(
@@ -291,9 +288,7 @@ export function firstOffer(
 }
 
 export function bytesOf(option: string, text: string): Uint8Array {
-  try {
-    return base64.decode(text);
-  } catch {
-    throw refuse(option, 'must be base64.');
-  }
+  const bytes = parseBase64(text);
+  if (bytes === undefined) throw refuse(option, 'must be base64.');
+  return bytes;
 }

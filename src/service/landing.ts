@@ -2,6 +2,7 @@ import { TransactionError, type ExactChangeError } from '../errors.js';
 import type { SignedSwap, SwapOutcome } from '../journal/types.js';
 import type { PaymentContext } from '../payments/context.js';
 import { decidedOutcome, isForgottenSwap } from '../payments/reconcile/open-swaps.js';
+import { askUntilClosed } from '../payments/reconcile/resume.js';
 import { endOfSwap, landSwap, swapExpired, swapFailed } from '../payments/reconcile/swap-end.js';
 import { failureFee, readLanded } from '../payments/reconcile/swap-outcome.js';
 import { mostFee, type SignedBytes } from './read-swap.js';
@@ -12,9 +13,6 @@ export interface Landed {
   readonly outcome: SwapOutcome;
   readonly error?: ExactChangeError;
 }
-
-const FIRST_WAIT_MS = 1_000;
-const LONGEST_WAIT_MS = 30_000;
 
 /**
  * Sends an attempt's swap until the chain has decided, as {@link askUntilClosed} does. It does not
@@ -38,34 +36,17 @@ export function keepLanding(
   });
 }
 
-/**
- * Asks again in growing waits until there is an answer; a failure is none. Returns undefined if the
- * context closes first. Its timers do not keep the process alive.
- */
-export async function askUntilClosed<T>(
-  { config, closing }: PaymentContext,
-  ask: () => Promise<T | undefined>,
-): Promise<T | undefined> {
-  const { signal } = closing;
-  for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
-    const answer = await ask().catch(() => undefined);
-    if (answer !== undefined) return answer;
-    await config.runtime.idle(wait, signal).catch(() => undefined);
-  }
-  return undefined;
-}
-
 export async function throwIfFailed(
   context: PaymentContext,
   { signature, decoded }: SignedBytes,
   swap: SwapState | undefined,
 ): Promise<void> {
-  if (swap?.state === 'expired') throw swapExpired(signature);
-  if (swap?.state !== 'failed') return;
+  if (swap?.outcome === 'expired') throw swapExpired(signature);
+  if (swap?.outcome !== 'failed') return;
   const fee =
     failureFee(await readLanded(context, signature), context.config.signer.address, {}) ??
     mostFee(decoded);
-  throw swapFailed({ signature, reason: swap.reason, feeLamports: fee.toString() });
+  throw swapFailed({ signature, reason: swap.error, feeLamports: fee.toString() });
 }
 
 export function landedBefore(

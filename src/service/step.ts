@@ -63,8 +63,8 @@ export function reservedFor(
 }
 
 /**
- * Most open purchases of a wallet at a service: each plan asks the chain about them, and any caller
- * can open purchases.
+ * The most open purchases of a wallet at a service: each plan asks the chain about them, and any
+ * caller can open purchases.
  */
 const MAX_OPEN = 32;
 /** Milliseconds to wait: about the life of a blockhash, after which a purchase is decided. */

@@ -53,20 +53,20 @@ async function sendFirst(step: Step, signed: SignedBytes): Promise<Sent> {
     (within) => awaitSwapState(context, signed, within),
     Math.min(step.waited(), MOST_WAITED_MS),
   );
-  if (verdict?.state !== 'open') {
+  if (verdict?.outcome !== 'open') {
     // Another service over the same journal may have recorded and sent the swap meanwhile.
     const recorded = await findSwap(context, signed.signature);
     if (recorded !== undefined) return finish(step, recorded);
   }
   await throwIfFailed(context, signed, verdict);
-  if (verdict === undefined || verdict.state === 'waiting') {
+  if (verdict === undefined || verdict.outcome === 'unknown') {
     return {
       state: 'swap_submitted',
       signature: signed.signature,
       offer: firstOffer(terms, context.config.network, request.wallet),
     };
   }
-  if (verdict.state !== 'open') return {};
+  if (verdict.outcome !== 'open') return {};
   return finish(step, await reserveSwap(step, signed, swap, verdict.slot));
 }
 

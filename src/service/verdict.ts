@@ -1,22 +1,18 @@
 import { startDeadline, throwIfAborted } from '../internal/abort.js';
 import type { PaymentContext } from '../payments/context.js';
 import { earliestSlot, fateOf, type SentTransaction } from '../payments/reconcile/fate.js';
+import { landingOf } from '../payments/reconcile/swap-end.js';
+import type { Landing } from '../solana/transactions/confirm.js';
 import { pastBalance } from './past-balance.js';
 import type { SignedBytes } from './read-swap.js';
 
 /**
- * The state of a signed transaction on the chain, from the whole history of the nodes.
+ * The fate of a signed transaction, from the whole history of the nodes.
  *
- * - `expired`: it did not land, and its blockhash is too old for any later block.
  * - `open`: it may still land, as of the slot.
- * - `waiting`: it landed, or it can no longer land, but neither is certain yet.
+ * - `unknown`: it landed, or it can no longer land, but neither is certain yet.
  */
-export type SwapState =
-  | { readonly state: 'confirmed' }
-  | { readonly state: 'failed'; readonly reason: string }
-  | { readonly state: 'expired' }
-  | { readonly state: 'open'; readonly slot: number }
-  | { readonly state: 'waiting' };
+export type SwapState = Landing | { readonly outcome: 'open'; readonly slot: number };
 
 const POLL_MS = 500;
 // An HTTP caller does not wait long. If the swap is not decided by then, the caller asks again.
@@ -47,7 +43,7 @@ export async function withinCallerWait<T>(
 }
 
 /**
- * Asks the chain until the state is not `waiting`. Returns `waiting` if the signal ends the wait.
+ * Asks the chain until the state is not `unknown`. Returns `unknown` if the signal ends the wait.
  * Rejects as the nodes do.
  */
 export async function awaitSwapState(
@@ -62,7 +58,7 @@ export async function awaitSwapState(
   const { slot: seenAt } = await rpc.isBlockhashValid(blockhash, { signal });
   for (;;) {
     const verdict = await askChain(context, signed, seenAt, signal);
-    if (verdict.state !== 'waiting') return verdict;
+    if (verdict.outcome !== 'unknown') return verdict;
     const isOver = await config.runtime.sleep(POLL_MS, signal).then(
       () => false,
       () => true,
@@ -86,12 +82,10 @@ async function askChain(
       minContextSlot: slot,
       signal,
     });
-    if (status === null) return { state: 'open', slot };
+    if (status === null) return { outcome: 'open', slot };
   }
-  const fate = await fateOf(histories, await sentBytes(context, signed, seenAt, signal), signal);
-  if (fate.state === 'never') return { state: 'expired' };
-  if (fate.state === 'open') return { state: 'waiting' };
-  return fate.error === null ? { state: 'confirmed' } : { state: 'failed', reason: fate.error };
+  const sent = await sentBytes(context, signed, seenAt, signal);
+  return landingOf(await fateOf(histories, sent, signal));
 }
 
 /**

@@ -15,10 +15,10 @@ import {
   monitorPayment,
   openPaymentOf,
 } from '../payments/reconcile/payment-monitor.js';
-import { endIfDecided, heldPaymentOf } from '../payments/reconcile/resume.js';
+import { askUntilClosed, endIfDecided, heldPaymentOf } from '../payments/reconcile/resume.js';
 import { keylessContext, type AutoPayDeps } from './auto-pay.js';
 import { transportClosed } from './closed.js';
-import { askUntilClosed, keepLanding, landedBefore, type Landed } from './landing.js';
+import { keepLanding, landedBefore, type Landed } from './landing.js';
 import { findReserved, hasSwap, type SwapAttempt } from './records.js';
 
 // Milliseconds that a caller has to sign the payment after its swap. Until then the budget stays

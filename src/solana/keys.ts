@@ -12,7 +12,7 @@ const ed25519 = /* @__PURE__ */ lazyPart(() => import('./ed25519.js'));
 const SEED_BYTES = 32;
 const KEYPAIR_BYTES = 64;
 const SIGNATURE_BYTES = 64;
-/** Most characters of a key: 64 numbers of three digits, with spaces and line breaks. */
+/** The most characters of a key: 64 numbers of three digits, with spaces and line breaks. */
 const MAX_TEXT = 1024;
 const BASE58_KEY = /^[1-9A-HJ-NP-Za-km-z]{32,88}$/;
 /** RFC 8410: the bytes before the seed in a PKCS #8 private key. */

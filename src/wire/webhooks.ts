@@ -68,7 +68,7 @@ const operation = <Q, A>(definition: Operation<Q, A>): Operation<Q, A> => defini
 const PATH = '/api/webhooks';
 const QUERY = { lists: [], numbers: [] };
 
-/** More operations by id, which a service with webhooks serves. */
+/** Further operations by id, which only a service with webhooks serves. */
 export const webhookOperations = {
   listWebhooks: operation({
     method: 'GET',

@@ -46,7 +46,7 @@ class InspectOptions(TypedDict, total=False):
     # Base units: the most that may leave the wallet. One base unit more passes, because services
     # and programs round a threshold differently.
     max_in_amount: Units
-    # Base units: the least that must arrive. One base unit less passes.
+    # Base units: the least that must arrive. One less passes, for the same reason.
     min_out_amount: Units
     # The most slippage that the instruction may allow itself, in basis points. By default, only the
     # amounts above bound it.

@@ -52,21 +52,35 @@ _PAY_NAMES = {
 }
 
 
-class _Connection:
+class _Caller:
     """The checked arguments of a service."""
 
     def __init__(
-        self, api_url: str, api_key: str | None, headers: Mapping[str, str], timeout: float
+        self,
+        api_url: str,
+        *,
+        api_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float = _TIMEOUT_MS / 1000,
+        http_transport: Any = None,
+        trust_env: bool = False,
     ) -> None:
         self._base_url = parse_service_url("api_url", api_url)
-        self._headers = [*headers.items()]
+        self._headers = [*(headers or {}).items()]
         self._timeout_ms = parse_ms("timeout", timeout * 1000)
-        hide_headers(headers)
+        self._transport = http_transport
+        self._trust_env = trust_env
+        self._begin()
+        hide_headers(headers or {})
         if api_key is not None:
             hide_key(api_key)
             self._headers.append(("authorization", f"Bearer {api_key}"))
 
-    def over(self, http: HttpPort) -> RemoteTransport:
+    def _begin(self) -> None:
+        """Begins without connections."""
+        raise NotImplementedError
+
+    def _over(self, http: HttpPort) -> RemoteTransport:
         """Returns the operations of the service over ``http``."""
         return RemoteTransport(
             Settings(self._base_url, self._headers, http, self._timeout_ms, system_runtime)
@@ -101,7 +115,7 @@ def _payment_request(
     }
 
 
-class Service(Closing):
+class Service(_Caller, Closing):
     """The service at an address, which must be https unless it is on this machine.
 
     The client trusts no answer: answers must have the shapes of this process, and failures become
@@ -111,23 +125,6 @@ class Service(Closing):
 
     Raises ``ConfigError`` (``invalid_option``) at once if an argument is wrong.
     """
-
-    def __init__(
-        self,
-        api_url: str,
-        *,
-        api_key: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        timeout: float = _TIMEOUT_MS / 1000,
-        http_transport: Any = None,
-        trust_env: bool = False,
-    ) -> None:
-        self._connection = _Connection(api_url, api_key, headers or {}, timeout)
-        self._make: Callable[[], ThreadHttp] = lambda: ThreadHttp(
-            http_transport, lambda: thread_transport(trust_env)
-        )
-        self._http: ThreadHttp | None = None
-        self._process = os.getpid()
 
     def quote(self, **request: Unpack[SwapRequest]) -> SwapQuote:
         """Returns a quote for a swap."""
@@ -169,33 +166,21 @@ class Service(Closing):
         if self._http is not None and self._process == os.getpid():
             threads.run(self._http.close())
 
+    def _begin(self) -> None:
+        self._process = os.getpid()
+        self._http: ThreadHttp | None = None
+
     def _run(self, ask: Callable[[RemoteTransport, Signal], Steps[T]]) -> T:
-        if self._http is None or self._process != os.getpid():
-            self._process, self._http = os.getpid(), self._make()
+        if self._process != os.getpid():
+            self._begin()
+        if self._http is None:
+            self._http = ThreadHttp(self._transport, lambda: thread_transport(self._trust_env))
         signal = Signal()
-        return threads.run(ask(self._connection.over(self._http), signal), signal)
+        return threads.run(ask(self._over(self._http), signal), signal)
 
 
-class AsyncService(AsyncClosing):
+class AsyncService(_Caller, AsyncClosing):
     """Calls a service as :class:`exact_change.Service` does, on event loops of asyncio."""
-
-    def __init__(
-        self,
-        api_url: str,
-        *,
-        api_key: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        timeout: float = _TIMEOUT_MS / 1000,
-        http_transport: Any = None,
-        trust_env: bool = False,
-    ) -> None:
-        self._connection = _Connection(api_url, api_key, headers or {}, timeout)
-        self._make: Callable[[], LoopHttp] = lambda: LoopHttp(
-            http_transport, lambda: loop_transport(trust_env)
-        )
-        self._https: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopHttp] = (
-            weakref.WeakKeyDictionary()
-        )
 
     async def quote(self, **request: Unpack[SwapRequest]) -> SwapQuote:
         """Returns a quote for a swap."""
@@ -230,10 +215,16 @@ class AsyncService(AsyncClosing):
         if http is not None:
             await loop_host().run(http.close())
 
+    def _begin(self) -> None:
+        self._https: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopHttp] = (
+            weakref.WeakKeyDictionary()
+        )
+
     async def _run(self, ask: Callable[[RemoteTransport, Signal], Steps[T]]) -> T:
         loop = asyncio.get_running_loop()
         http = self._https.get(loop)
         if http is None:
-            http = self._https[loop] = self._make()
+            http = LoopHttp(self._transport, lambda: loop_transport(self._trust_env))
+            self._https[loop] = http
         signal = Signal()
-        return await loop_host().run(ask(self._connection.over(http), signal), signal)
+        return await loop_host().run(ask(self._over(http), signal), signal)

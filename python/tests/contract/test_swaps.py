@@ -164,7 +164,6 @@ def token_of(row: Mapping[str, Any]) -> TokenAccount:
         row["owner"],
         int(row["amount"]),
         row.get("delegate"),
-        int(row["delegatedAmount"]),
         row.get("closeAuthority"),
         row["state"],
         row["isNative"],

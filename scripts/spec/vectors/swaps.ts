@@ -196,7 +196,6 @@ export function candidates(): unknown[] {
         ...(random.chance(0.1) ? { delegate: STRANGER } : {}),
         ...(random.chance(0.1) ? { closeAuthority: random.pick([wallet, STRANGER]) } : {}),
         ...{
-          delegatedAmount: 0n,
           isNative: mint === WSOL_MINT,
           extensions: [],
           requiresMemo: false,

@@ -1,4 +1,5 @@
-import { isStream, watchStream, type Reading } from './watch-stream.js';
+import { isStream } from '../../internal/kept-body.js';
+import { watchStream, type Reading } from './watch-stream.js';
 
 const READERS = ['arrayBuffer', 'blob', 'bytes', 'formData', 'json', 'text'] as const;
 

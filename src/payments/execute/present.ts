@@ -21,7 +21,7 @@ export interface Presentation {
   readonly emit: Emit;
   /** Milliseconds since the epoch. */
   readonly startedAt: number;
-  /** `present` keeps the attempt's claim: its caller may sign anew first, and releases it then. */
+  /** `present` leaves the attempt's claim to its caller: that may sign again first. */
   readonly keepsClaim?: boolean;
 }
 
@@ -129,7 +129,7 @@ export async function presentOnce(
   const protocol = protocolOfHeader(context.protocols, open.attempt.payment.header);
   const word = await protocol.readOutcome(response, { timeoutMs: timeouts.terms, signal });
   const { settlement } = word;
-  // The same rule as in `outcomes`.
+  // As in `outcomes`, a 2xx answer is the delivery.
   const delivered = response.ok;
   const receipt: Receipt = {
     ...open.attempt.receipt,

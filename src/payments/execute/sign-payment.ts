@@ -11,7 +11,7 @@ import { signerWithTimeout, type PaymentContext } from '../context.js';
 import type { Choice } from '../plan/choose.js';
 import { recordedBefore } from '../reconcile/fate.js';
 
-// Slots of margin, because the slot comes from a node at `confirmed` and a short fork may differ.
+// Slots of margin: at `confirmed`, a node may be on a short fork that does not last.
 const FORK_SLOTS = 64;
 
 /** The message of a payment, built and checked, with the facts that find it on chain. */

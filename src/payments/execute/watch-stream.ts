@@ -1,3 +1,5 @@
+import { isStream } from '../../internal/kept-body.js';
+
 /** Events of a body while it is read. Each end resolves when it is noted. */
 export interface Reading {
   begin(): void;
@@ -98,11 +100,6 @@ function leave(reading: Reading, reader: ReadableStreamDefaultReader<Bytes>): ()
 
 function registry(): FinalizationRegistry<() => void> {
   return (forgotten ??= new FinalizationRegistry((forget) => forget()));
-}
-
-/** Checks the shape, not the class: some fetches have streams of their own kind, or none. */
-export function isStream(body: unknown): body is ReadableStream<Bytes> {
-  return typeof body === 'object' && body !== null && 'getReader' in body;
 }
 
 /** Whether a stream is a stream of bytes: only such a stream takes a reader with own buffers. */

@@ -7,7 +7,7 @@ import type { PaymentContext } from '../context.js';
 import { candidatesByValue, candidatesIn, firstThatPays } from './candidate-queue.js';
 import { likelyHoldings } from './holdings.js';
 import type { OwnFacts } from './offer-accounts.js';
-import { floatOf } from './usd-price.js';
+import { minSwapOf } from './usd-price.js';
 
 /** A quote that was requested before the search for a swap needed it. */
 export interface QuoteAhead {
@@ -19,7 +19,7 @@ export interface SearchOptions {
   readonly signal?: AbortSignal | undefined;
   /** Mints not to swap from, because a swap out of them has failed (see `concernsCandidate`). */
   readonly except?: ReadonlySet<Address>;
-  /** Swaps only for the missing amount, without a float. */
+  /** Swaps only for the missing amount, even if it is below `policy.minSwap`. */
   readonly exact?: boolean;
 }
 
@@ -58,8 +58,8 @@ export async function quoteAhead(
 const noOthers = (): Promise<readonly Candidate[]> => Promise.resolve([]);
 
 /**
- * Returns the base units to request, in the order in which to try them: the float, then the missing
- * amount, in case no candidate affords the float.
+ * Returns the base units to request, in the order in which to try them: `policy.minSwap`, then the
+ * missing amount, in case no candidate affords so much.
  */
 export async function amountsFor(
   context: PaymentContext,
@@ -69,8 +69,8 @@ export async function amountsFor(
   exact: boolean | undefined,
   signal: AbortSignal | undefined,
 ): Promise<readonly [bigint, ...bigint[]]> {
-  const float = exact === true ? 0n : await floatOf(context, mint, decimals, signal);
-  return float > missing ? [float, missing] : [missing];
+  const minSwap = exact === true ? 0n : await minSwapOf(context, mint, decimals, signal);
+  return minSwap > missing ? [minSwap, missing] : [missing];
 }
 
 export function requestFor(

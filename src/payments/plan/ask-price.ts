@@ -6,7 +6,7 @@ import { checkFields, checkQuote } from '../../swaps/quote/check-quote.js';
 import type { PaymentContext } from '../context.js';
 import { makeRoom, type PriceSeen } from '../memory.js';
 
-// Longer than the time between a payment's choice of an offer and its swap.
+// A payment takes less time from its choice of an offer to its swap.
 export const PRICE_MEMORY_MS = 5 * 60_000;
 
 const MAX_QUOTES = 3;
@@ -23,7 +23,7 @@ const MOST_WITH_UNKNOWN_IMPACT = 10n * MICRO_USD;
 const MAX_IMPACT_BPS = 100;
 const MAX_DECIMALS = 18;
 
-// Only the start of the search for a fair amount, so a wrong guess does no harm.
+// The search for a fair amount starts from this guess, so a wrong guess does no harm.
 const USUAL_DECIMALS = 6;
 
 /** Returns the price in the first dollar token that has a route; remembers the result. */

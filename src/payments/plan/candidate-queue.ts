@@ -5,6 +5,7 @@ import type { Address } from '../../solana/types.js';
 import { orderCandidates, type Candidate, type Holdings } from '../../swaps/quote/candidates.js';
 import type { PaymentContext } from '../context.js';
 import { reservedOf } from './holdings.js';
+import { noneIfFailed } from './none-if-failed.js';
 import { isPriceUnknown, usdPriceOf } from './usd-price.js';
 import type { UsdPrice } from './usd-value.js';
 
@@ -88,10 +89,7 @@ export function priceOf(
   mint: Address,
   signal: AbortSignal | undefined,
 ): Promise<UsdPrice | undefined> {
-  return usdPriceOf(context, mint, signal).catch((error: unknown) => {
-    if (isExactChangeError(error)) return undefined;
-    throw error;
-  });
+  return usdPriceOf(context, mint, signal).catch(noneIfFailed);
 }
 
 interface Queue {

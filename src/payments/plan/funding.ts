@@ -1,4 +1,3 @@
-import { maxAmount } from '../../amount.js';
 import { isExactChangeError, type ExactChangeError } from '../../errors.js';
 import { startLowPriority } from '../../internal/abort.js';
 import { loadOnce } from '../../internal/load-once.js';
@@ -26,13 +25,13 @@ import {
 } from './candidate-queue.js';
 import { cheapestOfAll, findTogether, foundAlone } from './cheapest.js';
 import { readFirstHoldings, readAllHoldings } from './holdings.js';
+import { noneIfFailed } from './none-if-failed.js';
 import { outdateHoldings } from './pinned-holdings.js';
 import type { OwnFacts } from './offer-accounts.js';
 import { askServicePlan, mayPlan } from './service-plan.js';
 import { withRelay } from './relay.js';
 import { forgetBalance, noTokenCovers } from './short-of.js';
 import { quoteFrom, type QuotedSwap } from './swap-quote.js';
-import { floatOf } from './usd-price.js';
 
 export type Funding =
   | QuotedSwap
@@ -52,9 +51,9 @@ export interface FundingOptions extends SearchOptions {
 }
 
 /**
- * Finds a token to swap from, and a quote that brings the missing amount at least. Brings a float
- * if the wallet can afford it, so that small calls do not each cost a swap. Throws
- * `insufficient_funds`, or the best candidate's reason.
+ * Finds a token to swap from, and a quote that brings the missing amount at least. Brings
+ * `policy.minSwap` if that is more and the wallet can afford it. Throws `insufficient_funds`, or the
+ * best candidate's reason.
  *
  * @param needed - Base units that the wallet has to hold after the swap, for this payment and the
  *   payments that wait with it.
@@ -98,15 +97,11 @@ async function fundingOutOf(
     !except.has(WSOL_MINT)
   ) {
     const native = holdings.lamports - (await context.ledger.held(holdings.wallet)) - KEEP_LAMPORTS;
-    // A wrap needs no price, so a failed price request only means that there is no float.
-    const float = exact
-      ? missing
-      : maxAmount(
-          missing,
-          await floatOf(context, mint, facts.decimals, signal).catch(noneWithoutPrice),
-        );
-    const wrap = native >= float ? float : missing;
-    if (native >= wrap) return { inputMint: WSOL_MINT, maxInAmount: wrap, wrap };
+    const asking = amountsFor(context, mint, facts, missing, exact, signal);
+    // A wrap needs no price.
+    const amounts = (await asking.catch(noneIfFailed)) ?? [missing];
+    const wrap = amounts.find((amount) => native >= amount);
+    if (wrap !== undefined) return { inputMint: WSOL_MINT, maxInAmount: wrap, wrap };
   }
   const candidates = await candidatesIn(context, holdings, mint, except);
   const readOthers = loadOnce(async () => {
@@ -116,8 +111,8 @@ async function fundingOutOf(
   });
   if (candidates.length === 0 && (await readOthers()).length === 0)
     throw noTokenCovers(ownerOf(context), mint, needed, facts);
-  // Try the float with all candidates first. Otherwise two tokens could be swapped back and forth
-  // by candidates that afford no more than this payment.
+  // Try the larger amount with all candidates first. Otherwise two tokens could be swapped back and
+  // forth by candidates that afford no more than this payment.
   const amounts = await amountsFor(context, mint, facts, missing, exact, signal);
   const reasons: ExactChangeError[] = [];
   const inOrder = candidatesByValue(context, candidates, readOthers, signal);
@@ -226,11 +221,6 @@ export async function askAbout<T>(
   if (isPinned(context, mint)) return ask(signal);
   const lowPriority = startLowPriority(signal ?? context.closing.signal);
   return ask(lowPriority.signal).finally(() => lowPriority.end());
-}
-
-function noneWithoutPrice(error: unknown): bigint {
-  if (isExactChangeError(error)) return 0n;
-  throw error;
 }
 
 /**

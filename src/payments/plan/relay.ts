@@ -1,10 +1,5 @@
 import { minAmount } from '../../amount.js';
-import {
-  FundsError,
-  isExactChangeError,
-  PolicyError,
-  type ExactChangeError,
-} from '../../errors.js';
+import { FundsError, PolicyError, type ExactChangeError } from '../../errors.js';
 import { WSOL_MINT } from '../../network.js';
 import type { Address } from '../../solana/types.js';
 import { createRelayer } from '../../swaps/relayer/relayer.js';
@@ -12,6 +7,7 @@ import type { RelayOffer } from '../../swaps/relayer/sign-relayed.js';
 import { newAccountRent } from '../../swaps/transaction/read-facts.js';
 import type { PaymentContext } from '../context.js';
 import { requestFor } from './ask-ahead.js';
+import { noneIfFailed } from './none-if-failed.js';
 import { readFirstHoldings } from './holdings.js';
 import { quoteFrom, type QuotedSwap } from './swap-quote.js';
 import { usdPriceOf } from './usd-price.js';
@@ -64,12 +60,7 @@ export async function withRelay(
   const { inputMint } = funding;
   if (context.config.relayer === undefined || inputMint === WSOL_MINT) return funding;
   if (await hasSol(context, outputMint, signal)) return funding;
-  const relay = await relayOffer(context, [inputMint, outputMint], signal).catch(
-    (error: unknown) => {
-      if (isExactChangeError(error)) return undefined;
-      throw error;
-    },
-  );
+  const relay = await relayOffer(context, [inputMint, outputMint], signal).catch(noneIfFailed);
   if (relay === undefined) return funding;
   const { quote, available, maxInAmount } = funding;
   if (relay.mint === inputMint) {

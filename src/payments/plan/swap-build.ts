@@ -28,7 +28,7 @@ export async function buildFor(
   });
 }
 
-// More than any transaction can hold. The firewall has the limits of a swap.
+// No transaction can hold more. The firewall has the limits of a swap.
 const MAX_ACCOUNTS = 256;
 const MAX_DATA_BYTES = 1232;
 const MAX_TABLES = 64;

@@ -40,17 +40,17 @@ export async function usdPriceOf(
  * Returns `policy.minSwap` in base units of a mint. Returns 0 if the mint is not pinned or has no
  * price, or if the amount exceeds a token account's maximum.
  */
-export async function floatOf(
+export async function minSwapOf(
   context: PaymentContext,
   mint: Address,
   decimals: number,
   signal: AbortSignal | undefined,
 ): Promise<bigint> {
   if (pinnedMint(context.config.network, mint) === undefined) return 0n;
-  const float =
+  const amount =
     (await usdPriceOf(context, mint, signal, decimals))?.amountOf(context.config.policy.minSwap) ??
     0n;
-  return float > U64_MAX ? 0n : float;
+  return amount > U64_MAX ? 0n : amount;
 }
 
 /** Returns whether a call would be the first to request a mint's price now. */

@@ -17,7 +17,7 @@ export interface Pages {
 
 // The most entries that nodes give in one answer.
 const PAGE = 1_000;
-// Far more than a token account fills while a blockhash lives, and enough for a late look too.
+// A token account fills far fewer while a blockhash lives, so a late look has enough too.
 const MAX_PAGES = 100;
 
 export function createPages(

@@ -133,20 +133,32 @@ export async function giveUp(
 
 /** Waits until a swap is decided, then ends its attempt. Never rejects. */
 async function waitForSwap(context: PaymentContext, attempt: Attempt): Promise<void> {
-  const { signal } = context.closing;
   const { id } = attempt;
   const { awaitedSwaps } = context.recovery;
   if (awaitedSwaps.has(id)) return;
   awaitedSwaps.add(id);
-  for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
-    const closed = await context.config.runtime.idle(wait, signal).then(
-      () => false,
-      () => true,
-    );
-    // If a node or the journal fails, nothing is decided: ask again after the next wait.
-    if (closed || (await endIfDecided(context, attempt).catch(() => false))) break;
-  }
+  // The swap was signed or asked about just now, so wait before the first look.
+  const { config, closing } = context;
+  await config.runtime.idle(FIRST_WAIT_MS, closing.signal).catch(() => undefined);
+  await askUntilClosed(context, async () => (await endIfDecided(context, attempt)) || undefined);
   awaitedSwaps.delete(id);
+}
+
+/**
+ * Asks again in growing waits until there is an answer; a failure is none. Returns undefined if the
+ * context closes first. Its timers do not keep the process alive.
+ */
+export async function askUntilClosed<T>(
+  { config, closing }: PaymentContext,
+  ask: () => Promise<T | undefined>,
+): Promise<T | undefined> {
+  const { signal } = closing;
+  for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+    const answer = await ask().catch(() => undefined);
+    if (answer !== undefined) return answer;
+    await config.runtime.idle(wait, signal).catch(() => undefined);
+  }
+  return undefined;
 }
 
 /** Ends an attempt unless its swap may still land. Returns whether it ended. */

@@ -4,7 +4,7 @@ import type { Offer } from '../types.js';
 
 /** Index at which official facilitators expect the transfer: after limit and price. */
 const TRANSFER_AT = 2;
-/** Most instructions that the facilitators of version 2 and version 1 take, by the 2026 package. */
+/** The most instructions that facilitators of version 2 and 1 take, by the package of 2026. */
 const MOST = { 2: 7, 1: 6 } as const;
 /** The first facilitators of version 1 take only limit, price and transfer. */
 const MOST_OF_OLDEST = 3;

@@ -135,7 +135,7 @@ function allowedKey(key: string): string {
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const BASE64URL = /^[A-Za-z0-9_-]+={0,2}$/;
-/** Most characters of a header: base64 makes four characters of three bytes. */
+/** The most characters of a header: base64 makes four characters of three bytes. */
 const MAX_VALUE = Math.ceil((JSON_LIMITS.characters * 4) / 3);
 
 /**

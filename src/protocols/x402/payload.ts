@@ -8,8 +8,8 @@ import { decodeHeader, encodeHeader, fieldsOf, isJsonObject } from './json.js';
 
 const PAYMENT_ID = 'payment-identifier';
 /**
- * Most characters of the payment header. Servers answer 431 from about 16 KB of headers on, and
- * the caller sends headers too (security.md P11).
+ * The most characters of the payment header. Servers answer 431 from about 16 KB of headers on,
+ * and the caller sends headers too (security.md P11).
  */
 const LIMIT_BYTES = 12_288;
 /** Upper bound on the header's own JSON: keys, braces and version, without the echoed values. */

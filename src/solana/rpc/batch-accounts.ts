@@ -4,7 +4,7 @@ import { shareWork, type Join } from '../../internal/shared-work.js';
 import type { Address } from '../types.js';
 import type { CallOptions, Rpc } from './rpc.js';
 
-/** Most addresses of one `getMultipleAccounts`. */
+/** The most addresses of one `getMultipleAccounts`. */
 const MAX_ADDRESSES = 100;
 
 type Answer = Awaited<ReturnType<Rpc['accounts']>>;

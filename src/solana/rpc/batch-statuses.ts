@@ -3,7 +3,7 @@ import { sinceThen, type Runtime } from '../../internal/runtime.js';
 import { shareWork, type Join } from '../../internal/shared-work.js';
 import type { Rpc, SignatureStatus } from './rpc.js';
 
-/** Most signatures of one `getSignatureStatuses`. */
+/** The most signatures of one `getSignatureStatuses`. */
 const MAX_SIGNATURES = 256;
 /** Milliseconds between two requests, unless a request is full. */
 const APART_MS = 1_000;

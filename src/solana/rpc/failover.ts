@@ -202,7 +202,7 @@ export interface Turn {
   readonly probe: boolean;
 }
 
-/** A node that is not asked: its index, and the fault in which it asked for its rest. */
+/** A node that is not asked, because it asked for a rest: its index, and the fault of that answer. */
 interface RestingNode {
   readonly index: number;
   readonly fault: Fault;

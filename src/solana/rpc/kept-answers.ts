@@ -9,12 +9,12 @@ type Clock = Pick<Runtime, 'now'>;
  * between epochs at most. A transaction with an outdated rent fails in simulation.
  */
 const RENT_MS = 10 * 60_000;
-/** Most sizes that are kept: a token account has one of few sizes, whatever its mint. */
+/** The most sizes that are kept: a token account has one of few sizes, whatever its mint. */
 const MAX_SIZES = 64;
 
 /** Milliseconds that priority fees are kept: they reflect the last minute. */
 const FEES_MS = 2_000;
-/** Most sets of accounts with kept fees; each venue of a swap has its set. */
+/** The most sets of accounts with kept fees; each venue of a swap has its set. */
 const MAX_VENUES = 256;
 
 /**

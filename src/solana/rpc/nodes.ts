@@ -1,6 +1,7 @@
 import type { Connection } from '@solana/web3.js';
 import { ConfigError } from '../../errors.js';
 import { bounded } from '../../internal/abort.js';
+import { readUpTo } from '../../internal/read-up-to.js';
 import { loadOnce } from '../../internal/load-once.js';
 import { refuse } from '../../internal/options.js';
 import { parseJson, parseUrl } from '../../internal/parse.js';
@@ -86,25 +87,19 @@ const MAX_BODY_BYTES = 64 * 1024 * 1024;
  * body that is larger than any honest answer.
  */
 async function readText(response: Response): Promise<string> {
-  const reader = await unbroken(() => response.body?.getReader());
-  if (reader === undefined) return unbroken(() => response.text());
-  const decoder = new TextDecoder();
-  const parts: string[] = [];
-  let length = 0;
-  for (;;) {
-    const { done, value } = await unbroken(() => reader.read());
-    if (done) return parts.join('') + decoder.decode();
-    length += value.length;
-    if (length > MAX_BODY_BYTES) {
-      reader.cancel().catch(() => undefined);
-      // The other nodes would send the same long answer.
-      throw new Fault('refused', `its answer is longer than ${MAX_BODY_BYTES} bytes`);
-    }
-    parts.push(decoder.decode(value, { stream: true }));
-  }
+  const text = await unbroken(async () => {
+    const reader = response.body?.getReader();
+    if (reader === undefined) return response.text();
+    const body = await readUpTo(MAX_BODY_BYTES, reader);
+    return body && new TextDecoder().decode(body);
+  });
+  // The other nodes would send the same long answer.
+  if (text === undefined)
+    throw new Fault('refused', `its answer is longer than ${MAX_BODY_BYTES} bytes`);
+  return text;
 }
 
-async function unbroken<T>(work: () => T | Promise<T>): Promise<T> {
+async function unbroken<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (cause) {

@@ -68,13 +68,13 @@ const LIFE = 150n;
 /** Blocks by which replies may differ if several nodes stand behind one address. */
 const SLACK = 32n;
 
-/** Of this many slots in a row, at least one has a block; a slot beyond that is wrong. */
+/** At least one in this many slots has a block. A node that shows fewer blocks is wrong. */
 const SLOTS_A_BLOCK = 4n;
 
-/** Of this many slots in a row, usually at most one has no block. */
+/** Usually at most one in this many slots has no block. */
 const SLOTS_A_SKIP = 8n;
 
-/** Most slots over which an earlier height predicts the next height: about ten minutes. */
+/** The most slots over which an earlier height predicts the next height: about ten minutes. */
 const MAX_SLOTS = 1_500;
 
 interface Latest {

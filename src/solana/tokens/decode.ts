@@ -24,7 +24,6 @@ export interface Mint extends MintFacts, PlainMint {
 /** A token account on the chain, with all fields. */
 export interface TokenAccount extends PlainAccount {
   readonly delegate?: Address;
-  readonly delegatedAmount: bigint;
   readonly closeAuthority?: Address;
   readonly isNative: boolean;
   readonly extensions: readonly string[];
@@ -80,7 +79,6 @@ export function decodeTokenAccount(account: Account): TokenAccount | undefined {
   return {
     ...fields,
     ...(view.getUint32(72, true) === 1 ? { delegate: keyAt(data, 76) } : {}),
-    delegatedAmount: view.getBigUint64(121, true),
     ...(view.getUint32(129, true) === 1 ? { closeAuthority: keyAt(data, 133) } : {}),
     state,
     isNative: view.getUint32(109, true) === 1,

@@ -13,9 +13,6 @@ export interface MintFacts {
   /** Basis points withheld from every transfer: the higher of the current and the next fee. */
   readonly transferFeeBps: number;
   readonly transferHookProgram?: Address;
-  /** The key that can take tokens out of every account of the mint. */
-  readonly permanentDelegate?: Address;
-  readonly defaultState: 'initialized' | 'frozen';
   readonly paused: boolean;
 }
 
@@ -84,23 +81,18 @@ export function mintFacts(extensions: readonly Extension[]): MintFacts | undefin
   const value = (name: string) =>
     extensions.find((item) => extensionName(item.type) === name)?.value;
   const hook = keyOf(value('transferHook')?.subarray(32));
-  const delegate = keyOf(value('permanentDelegate'));
-  const defaultState = DEFAULT_STATES[value('defaultAccountState')?.[0] ?? 1];
+  const defaultState = value('defaultAccountState')?.[0] ?? INITIALIZED;
   const paused = value('pausable')?.[32] ?? 0;
-  if (defaultState === undefined || paused > 1) return undefined;
+  if (![INITIALIZED, FROZEN].includes(defaultState) || paused > 1) return undefined;
   return {
     transferFeeBps: feeBps(value('transferFeeConfig')),
     ...(hook === undefined ? {} : { transferHookProgram: hook }),
-    ...(delegate === undefined ? {} : { permanentDelegate: delegate }),
-    defaultState,
     paused: paused === 1,
   };
 }
 
-const DEFAULT_STATES: Readonly<Record<number, MintFacts['defaultState']>> = {
-  1: 'initialized',
-  2: 'frozen',
-};
+/** States in which a new account of a mint may begin. */
+const [INITIALIZED, FROZEN] = [1, 2];
 
 /** Returns the fee. Layout: two authorities, withheld amount, then twice: epoch, maximum, fee. */
 function feeBps(config: Uint8Array | undefined): number {

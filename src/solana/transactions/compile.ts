@@ -2,7 +2,7 @@ import { TransactionError } from '../../errors.js';
 import { addressBytes, addressesBytes, isAddress } from '../address.js';
 import type { Address, Instruction, LookupTable } from '../types.js';
 
-/** Most bytes of one network packet: signatures and message together. */
+/** The most bytes of one network packet: signatures and message together. */
 export const MAX_TRANSACTION_BYTES = 1232;
 export const SIGNATURE_BYTES = 64;
 /** An index into the accounts of a message or of a table is one byte. */

@@ -72,8 +72,8 @@ const CREATED_AT: Readonly<Record<string, number>> = {
 };
 
 /**
- * Most base58 digits of data that is decoded. Every named instruction is shorter, and the time to
- * decode grows with the square of the length.
+ * The most base58 digits of data that is decoded. Every named instruction is shorter, and the time
+ * to decode grows with the square of the length.
  */
 const LONGEST_NAMED = 256;
 

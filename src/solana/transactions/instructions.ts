@@ -34,13 +34,20 @@ export function transferChecked(input: {
   };
 }
 
-/** Withdraws the lamports of a token account beyond its rent; fails for wrapped SOL. */
-export function withdrawExcessLamports(input: {
+/** A token account, and the wallet that signs for it. */
+export interface OwnedAccount {
   readonly account: Address;
-  readonly destination: Address;
   readonly authority: Address;
   readonly tokenProgram: Address;
-}): Instruction {
+}
+
+/** A token account that gives lamports to another account. */
+export interface GivingAccount extends OwnedAccount {
+  readonly destination: Address;
+}
+
+/** Withdraws the lamports of a token account beyond its rent; fails for wrapped SOL. */
+export function withdrawExcessLamports(input: GivingAccount): Instruction {
   const { account, destination, authority, tokenProgram } = input;
   return {
     program: tokenProgram,

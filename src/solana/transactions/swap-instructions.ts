@@ -10,7 +10,7 @@ import { PublicKey, SystemProgram } from '@solana/web3.js';
 import type { TransactionInstruction } from '@solana/web3.js';
 import { Buffer } from 'buffer';
 import type { Address, Instruction } from '../types.js';
-import { u64 } from './instructions.js';
+import { u64, type GivingAccount, type OwnedAccount } from './instructions.js';
 
 export function createAssociatedTokenAccount(input: {
   readonly payer: Address;
@@ -31,12 +31,7 @@ export function createAssociatedTokenAccount(input: {
   );
 }
 
-export function closeTokenAccount(input: {
-  readonly account: Address;
-  readonly destination: Address;
-  readonly authority: Address;
-  readonly tokenProgram: Address;
-}): Instruction {
+export function closeTokenAccount(input: GivingAccount): Instruction {
   const { account, destination, authority, tokenProgram } = input;
   return instructionOf(() =>
     createCloseAccountInstruction(
@@ -54,23 +49,14 @@ export function syncNative(input: { readonly account: Address }): Instruction {
   return instructionOf(() => createSyncNativeInstruction(key(input.account)));
 }
 
-export function revoke(input: {
-  readonly account: Address;
-  readonly authority: Address;
-  readonly tokenProgram: Address;
-}): Instruction {
-  const { account, authority, tokenProgram } = input;
+export function revoke({ account, authority, tokenProgram }: OwnedAccount): Instruction {
   return instructionOf(() =>
     createRevokeInstruction(key(account), key(authority), [], key(tokenProgram)),
   );
 }
 
 /** Removes the close authority of a token account, so that only its owner can close it. */
-export function dropCloseAuthority(input: {
-  readonly account: Address;
-  readonly authority: Address;
-  readonly tokenProgram: Address;
-}): Instruction {
+export function dropCloseAuthority(input: OwnedAccount): Instruction {
   const { account, authority, tokenProgram } = input;
   return instructionOf(() =>
     createSetAuthorityInstruction(

@@ -18,7 +18,7 @@ export interface TokenAmount {
 /** A rule and the result of its check. */
 export interface RuleOutcome extends RuleText {
   readonly stage: FirewallStage;
-  /** `unchecked` if an earlier rule was broken. `guard` also if the transaction has no guard. */
+  /** `unchecked` if an earlier rule was broken; for the rule `guard`, also if there is no guard. */
   readonly outcome: 'passed' | 'broken' | 'unchecked';
 }
 

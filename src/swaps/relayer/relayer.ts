@@ -67,7 +67,7 @@ const PEER: HttpPeer = {
   tooLong: (limitBytes) => unusable(`it is longer than ${limitBytes} bytes`),
 };
 
-/** Longer than any honest answer. */
+/** No honest answer is longer. */
 const MAX_BODY_BYTES = 256 * 1024;
 
 /** Creates a relayer that speaks Kora's JSON-RPC; sends no request by itself. */

@@ -4,6 +4,7 @@ import {
   computeUnitPrice,
   transferChecked,
   withdrawExcessLamports,
+  type GivingAccount,
 } from '../../solana/transactions/instructions.js';
 import {
   closeTokenAccount,
@@ -61,11 +62,11 @@ export function composeSwap(parts: SwapParts): ComposedSwap {
     ...(plan.createOutput ? [createOwn(wallet, facts.output, feePayer)] : []),
     ...wrapInto(wallet, facts.source.address, plan.wrap),
     ...plan.sync.map((account) => syncNative({ account })),
-    ...plan.claims.map((account) => withdrawExcess(wallet, account)),
+    ...plan.claims.map((account) => withdrawExcessLamports(intoWallet(wallet, account))),
     parts.instruction,
     ...payRelay(expected, facts),
-    ...(plan.closeSource ? [closeOwn(wallet, facts.source)] : []),
-    ...(plan.closeOutput ? [closeOwn(wallet, facts.output)] : []),
+    ...(plan.closeSource ? [closeTokenAccount(intoWallet(wallet, facts.source))] : []),
+    ...(plan.closeOutput ? [closeTokenAccount(intoWallet(wallet, facts.output))] : []),
   ];
   const instructions = [...body, ...guard(plan.floors)];
   const { blockhash, lookupTables } = parts;
@@ -113,23 +114,10 @@ export function wrapInto(wallet: Address, account: Address, lamports: bigint): I
     : [transferLamports({ from: wallet, to: account, lamports }), syncNative({ account })];
 }
 
-export function withdrawExcess(
+/** Returns the wallet's own account, as an instruction names it that gives lamports to the wallet. */
+export function intoWallet(
   wallet: Address,
   { address, tokenProgram }: Pick<OwnAccount, 'address' | 'tokenProgram'>,
-): Instruction {
-  return withdrawExcessLamports({
-    account: address,
-    destination: wallet,
-    authority: wallet,
-    tokenProgram,
-  });
-}
-
-function closeOwn(wallet: Address, { address, tokenProgram }: OwnAccount): Instruction {
-  return closeTokenAccount({
-    account: address,
-    destination: wallet,
-    authority: wallet,
-    tokenProgram,
-  });
+): GivingAccount {
+  return { account: address, destination: wallet, authority: wallet, tokenProgram };
 }

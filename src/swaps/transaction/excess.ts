@@ -1,9 +1,10 @@
 import { SYSTEM_PROGRAM } from '../../network.js';
 import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import { compileMessage } from '../../solana/transactions/compile.js';
+import { withdrawExcessLamports } from '../../solana/transactions/instructions.js';
 import { assembleTransaction } from '../../solana/transactions/transaction.js';
 import type { Address } from '../../solana/types.js';
-import { createOwn, withdrawExcess } from './compose.js';
+import { createOwn, intoWallet } from './compose.js';
 import type { OwnAccount } from './own-account.js';
 
 /**
@@ -24,7 +25,7 @@ export async function readExcess(
   if (bytes === undefined || lamports <= (await node.rent(bytes, options))) return 0n;
   const message = compileMessage({
     feePayer: wallet,
-    instructions: [createOwn(wallet, account), withdrawExcess(wallet, account)],
+    instructions: [createOwn(wallet, account), withdrawExcessLamports(intoWallet(wallet, account))],
     // The node simulates with a blockhash of its own.
     blockhash: SYSTEM_PROGRAM,
   });

@@ -62,8 +62,8 @@ export interface FinishInput {
    */
   readonly unitPrice: Promise<bigint>;
   /**
-   * Returns a number to add to the compute limit, which makes otherwise equal transactions differ. A
-   * fee limit may leave no room for a price.
+   * Returns a number to add to the compute limit, so that otherwise equal transactions differ. It is
+   * not added to the price, because a fee limit may leave no room for that.
    */
   readonly next?: (blockhash: string) => Promise<number>;
   readonly reserved: () => Promise<ReservedAmounts>;
@@ -160,30 +160,10 @@ function sameApartFromBudget(
   before: readonly Instruction[],
   after: readonly Instruction[],
 ): boolean {
-  const withoutBudget = (instructions: readonly Instruction[]) =>
-    instructions.slice(COMPUTE_INSTRUCTIONS, -1);
-  const later = withoutBudget(after);
-  return (
-    before.length === after.length &&
-    withoutBudget(before).every((instruction, index) => sameInstruction(instruction, later[index]))
-  );
-}
-
-function sameInstruction(a: Instruction, b: Instruction | undefined): boolean {
-  if (
-    b === undefined ||
-    a.program !== b.program ||
-    !isSameList(a.data, b.data) ||
-    a.accounts.length !== b.accounts.length
-  )
-    return false;
-  return a.accounts.every((account, index) => {
-    const other = b.accounts[index];
-    return (
-      other !== undefined &&
-      account.address === other.address &&
-      account.signer === other.signer &&
-      account.writable === other.writable
-    );
-  });
+  const texts = (instructions: readonly Instruction[]) =>
+    instructions.slice(COMPUTE_INSTRUCTIONS, -1).map(({ program, accounts, data }) => {
+      const named = accounts.map(({ address, signer, writable }) => [address, signer, writable]);
+      return JSON.stringify([program, named, [...data]]);
+    });
+  return isSameList(texts(before), texts(after));
 }

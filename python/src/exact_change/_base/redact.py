@@ -17,7 +17,7 @@ _SHORTEST_PART = 8
 # Letters in the case of a word are an ordinary word, unless they are as long as a key.
 _WORD = re.compile("(?:[A-Z]?[a-z]+|[A-Z]+)")
 _SHORTEST_LETTERS = 20
-# Most secrets kept, the newest. A process may make a client for each of its customers.
+# The most secrets kept, the newest. A process may make a client for each of its customers.
 _MOST = 4_096
 # Characters read of an outside text, because its sender decides its length. Errors show fewer.
 _READ_LIMIT = 12_800

@@ -15,11 +15,11 @@ from ..errors import ExactChangeError
 from .context import PaymentContext
 from .prices import UsdPrice, is_price_unknown, usd_price_of
 
-# Most candidates that are quoted at the same time, because quotes are scarce.
+# The most candidates that are quoted at the same time, because quotes are scarce.
 MAX_COMPARED = 3
-# Most candidates without a price. With the next limit, about the calls of jupiter.md 2.4.
+# The most candidates without a price. With the next limit, about the calls of jupiter.md 2.4.
 MAX_UNSELLABLE = 8
-# Most candidates that are sorted by value.
+# The most candidates that are sorted by value.
 _MAX_VALUED = 5
 # If a swap out of a token failed, searches beside the pinned tokens skip it for this time.
 _FAILED_MS = 10 * 60_000

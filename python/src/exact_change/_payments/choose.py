@@ -28,7 +28,7 @@ from .offer_accounts import OfferFacts, read_offer_accounts
 from .prices import usd_value_of
 from .short import too_little_held
 
-# Most offers that need a swap and are compared, because quotes are scarce.
+# The most offers that need a swap and are compared, because quotes are scarce.
 _MAX_COMPARED = 3
 # Prices to ask for, for one 402, of offers in tokens that are not pinned. A seller may name any
 # number of tokens.

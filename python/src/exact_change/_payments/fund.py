@@ -30,7 +30,7 @@ from .short import too_little_held
 # The second swap helps if other payments took this payment's tokens during the first swap.
 _MAX_SWAPS = 2
 
-# Most tries to hold tokens: a known balance may expire, or be forgotten, between read and hold.
+# The most tries to hold tokens: a known balance may expire, or be forgotten, between read and hold.
 _MOST_LOOKS = 5
 
 

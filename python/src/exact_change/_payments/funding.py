@@ -38,8 +38,8 @@ from .short import no_token_covers
 from .swap_quote import check_available, quote_for_payment
 
 T = TypeVar("T")
-# Most candidates that are tried, because quotes are scarce and a wallet may hold a hundred tokens
-# (jupiter.md 5.4).
+# The most candidates that are tried, because quotes are scarce and a wallet may hold a hundred
+# tokens (jupiter.md 5.4).
 MAX_CANDIDATES = 3
 # Lamports kept for fees and the rent of accounts that a swap may create. The real amounts are
 # checked against the wallet before the signature.
@@ -69,9 +69,9 @@ def find_funding(
 ) -> Steps[Funding]:
     """Finds an input token and a quote that brings at least the missing tokens.
 
-    The quote brings the float if the wallet can afford it, so that small calls do not each cost a
-    swap. ``needed``: base units that the wallet must hold after the swap, for this payment and the
-    payments that wait with it. Raises ``insufficient_funds``, or the error of the best candidate.
+    The quote brings ``policy.min_swap`` if that is more and the wallet can afford it. ``needed``:
+    base units that the wallet must hold after the swap, for this payment and the payments that wait
+    with it. Raises ``insufficient_funds``, or the error of the best candidate.
     """
     holdings = yield from read_all_holdings(context, signal)
     search = _Search(context, holdings, offer, facts, needed, options, signal)
@@ -111,13 +111,7 @@ class _Search(NamedTuple):
         ]
         if not candidates:
             raise self._short()
-        float_ = self._missing
-        if not self.options.exact:
-            float_ = max(float_, (yield from self._float()))
-        # A candidate that can pay for the float comes before candidates that can pay only for this
-        # payment.
-        amounts = [float_, self._missing] if float_ > self._missing else [self._missing]
-        return (yield from self._first_of(candidates, amounts))
+        return (yield from self._first_of(candidates, (yield from self._amounts())))
 
     @property
     def _missing(self) -> int:
@@ -200,13 +194,12 @@ class _Search(NamedTuple):
     def _wrap(self) -> Steps[Funding | None]:
         held = yield from self.context.ledger.held(self.holdings.wallet)
         native = self.holdings.lamports - held - _KEEP_LAMPORTS
-        float_ = self._missing
-        if not self.options.exact:
-            # A wrap needs no market, so it works without a price; only the float needs one.
-            with contextlib.suppress(ExactChangeError):
-                float_ = max(float_, (yield from self._float()))
-        wrap = float_ if native >= float_ else self._missing
-        return Funding(WSOL_MINT, wrap, wrap) if native >= wrap else None
+        amounts: Sequence[int] = [self._missing]
+        # A wrap needs no price.
+        with contextlib.suppress(ExactChangeError):
+            amounts = yield from self._amounts()
+        wrap = next((amount for amount in amounts if native >= amount), None)
+        return None if wrap is None else Funding(WSOL_MINT, wrap, wrap)
 
     def _plan_at_service(
         self, offer: Offer, candidates: Sequence[Candidate], amount: int
@@ -241,14 +234,18 @@ class _Search(NamedTuple):
         check_available(config.network, quote, candidate.available)
         return quote
 
-    def _float(self) -> Steps[int]:
-        """Returns ``policy.min_swap`` in base units of the mint; 0 without a usable price."""
-        context, mint = self.context, self.offer.mint
-        if not is_pinned(context, mint):
-            return 0
+    def _amounts(self) -> Steps[Sequence[int]]:
+        """Returns the amounts to try, in order: a larger ``policy.min_swap`` comes first.
+
+        A candidate that can pay for the larger amount comes before candidates that can pay only for
+        this payment.
+        """
+        context, mint, missing = self.context, self.offer.mint, self._missing
+        if self.options.exact or not is_pinned(context, mint):
+            return [missing]
         price = yield from usd_price_of(context, mint, self.signal, self.facts.decimals)
-        float_ = 0 if price is None else price.amount_of(context.config.policy.min_swap)
-        return 0 if float_ > U64_MAX else float_
+        min_swap = 0 if price is None else price.amount_of(context.config.policy.min_swap)
+        return [min_swap, missing] if missing < min_swap <= U64_MAX else [missing]
 
     def _reserved(self) -> Steps[Mapping[Address, int]]:
         """Returns the base units that payments in flight hold, by mint."""

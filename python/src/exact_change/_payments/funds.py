@@ -14,13 +14,13 @@ class Funding(NamedTuple):
     """A swap by quote, or a wrap of SOL; amounts in base units."""
 
     input_mint: Address
-    # Most of the input that the swap takes.
+    # The most of the input that the swap takes.
     max_in: int
     # Least of the payment's mint that the swap brings.
     brings: int
     # None for a wrap of SOL.
     quote: SwapQuote | None = None
-    # Most of the input that any later quote may take.
+    # The most of the input that any later quote may take.
     available: int = 0
     # The transaction that the service built along with the quote, if it did.
     built: Any = None

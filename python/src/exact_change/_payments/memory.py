@@ -12,7 +12,7 @@ from .._x402.types import PaymentRequired
 
 K = TypeVar("K")
 V = TypeVar("V")
-# Most entries of each cache of mints or accounts, because sellers may name any number of them.
+# The most entries of each cache of mints or accounts, because sellers may name any number of them.
 _MOST = 1_000
 
 

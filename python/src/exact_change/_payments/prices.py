@@ -24,9 +24,9 @@ _SPREAD_BPS = 100
 _WHOLE = 10_000
 # A price for caps need not be exact, so it may be a minute old.
 _PRICE_MAX_AGE_MS = 60_000
-# Longer than the time between a payment's choice and its swap.
+# A payment takes less time from its choice to its swap.
 PRICE_MEMORY_MS = 5 * 60_000
-# Most quotes for one price.
+# The most quotes for one price.
 _MAX_QUOTES = 3
 # Dollar tokens to try. A token without a route to the first mostly has none to the second, and
 # sellers may name many tokens.

@@ -8,7 +8,7 @@ from ..errors import ExactChangeError, failure
 from .address import Address, address_bytes, is_address
 from .types import Instruction, LookupTable
 
-# Most bytes of one network packet: signatures and message together.
+# The most bytes of one network packet: signatures and message together.
 MAX_TRANSACTION_BYTES = 1232
 SIGNATURE_BYTES = 64
 # An index into the accounts of a message or of a table is one byte.

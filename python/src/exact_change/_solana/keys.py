@@ -17,7 +17,7 @@ from .address import Address, base58_decode, is_address
 
 _SEED_BYTES = 32
 _KEYPAIR_BYTES = 64
-# Most characters of a key: 64 numbers of three digits, with spaces and line breaks.
+# The most characters of a key: 64 numbers of three digits, with spaces and line breaks.
 _MAX_TEXT = 1024
 _BASE58_KEY = re.compile("[1-9A-HJ-NP-Za-km-z]{32,88}")
 

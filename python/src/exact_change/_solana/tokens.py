@@ -35,10 +35,6 @@ class Mint(NamedTuple):
     transfer_fee_bps: int
     # The program that every transfer calls.
     transfer_hook_program: Address | None
-    # The key that can take tokens out of every account of the mint.
-    permanent_delegate: Address | None
-    # The state in which a new token account starts.
-    default_state: State
     # Whether every transfer is blocked now.
     paused: bool
 
@@ -51,7 +47,6 @@ class TokenAccount(NamedTuple):
     owner: Address
     amount: int
     delegate: Address | None
-    delegated_amount: int
     close_authority: Address | None
     state: State
     # Whether the account holds wrapped SOL.
@@ -109,9 +104,9 @@ def decode_mint(account: Account) -> Mint | None:
     if extensions is None or not _is_option(data, 0) or data[45] != 1 or not _is_option(data, 46):
         return None
     values = {extension_name(extension.type): extension.value for extension in extensions}
-    default_state = _STATES.get(values.get("defaultAccountState", b"\x01")[0])
+    default_state = values.get("defaultAccountState", b"\x01")[0]
     paused = values["pausable"][32] if "pausable" in values else 0
-    if default_state is None or paused > 1:
+    if default_state not in _STATES or paused > 1:
         return None
     return Mint(
         account.owner,
@@ -119,8 +114,6 @@ def decode_mint(account: Account) -> Mint | None:
         [extension_name(extension.type) for extension in extensions],
         _fee_bps(values.get("transferFeeConfig")),
         _optional_key(values.get("transferHook", b"")[32:]),
-        _optional_key(values.get("permanentDelegate", b"")),
-        default_state,
         paused == 1,
     )
 
@@ -140,7 +133,6 @@ def decode_token_account(account: Account) -> TokenAccount | None:
         address_of(data[32:64]),
         _u64(data, 64),
         address_of(data[76:108]) if data[72] else None,
-        _u64(data, 121),
         address_of(data[133:165]) if data[129] else None,
         state,
         data[109] == 1,

@@ -17,7 +17,7 @@ from .._kernel.task import Steps
 from .._solana.address import Address, is_address
 from ..errors import ExactChangeError, failure
 
-# Longer than any honest answer.
+# No honest answer is longer.
 _MAX_BODY_BYTES = 256 * 1024
 # The highest fee without rounding: Kora sends a JSON number, which holds only 53 bits.
 _MOST_EXACT = 2**53 - 1

@@ -9,7 +9,7 @@ from .types import Offer
 _TRANSFERS = [[program] for program in TOKEN_PROGRAMS]
 # Index at which official facilitators expect the transfer: after limit and price.
 _TRANSFER_AT = 2
-# Most instructions that the facilitators of version 1 and version 2 take, by the 2026 package.
+# The most instructions that facilitators of version 1 and 2 take, by the package of 2026.
 _MOST = {1: 6, 2: 7}
 # The first facilitators of version 1 take only limit, price and transfer.
 _MOST_OF_OLDEST = 3

@@ -14,7 +14,7 @@ from .json import MAX_CHARACTERS, read_json
 
 _BASE64 = re.compile("[A-Za-z0-9+/]+={0,2}")
 _BASE64URL = re.compile("[A-Za-z0-9_-]+={0,2}")
-# Most characters of a header: base64 makes four characters of three bytes.
+# The most characters of a header: base64 makes four characters of three bytes.
 _MAX_VALUE = -(-MAX_CHARACTERS * 4 // 3)
 _WIDE = re.compile("[\u0100-\U0010ffff]")
 

@@ -14,8 +14,8 @@ from .header import decode_header, encode_header
 from .types import JsonObject, Offer, PaymentHeader, PaymentRequired
 
 _PAYMENT_ID = "payment-identifier"
-# Most characters of the payment header. Servers answer 431 from about 16 KB of headers on, and the
-# caller sends headers too.
+# The most characters of the payment header. Servers answer 431 from about 16 KB of headers on, and
+# the caller sends headers too.
 _LIMIT_BYTES = 12_288
 # Upper bound on the header's own JSON: keys, braces and version, without the echoed values.
 _OWN_BYTES = 512

@@ -90,7 +90,7 @@ describe('associatedTokenAddress', () => {
 
 describe('decodeMint', () => {
   it('reads mints of both programs', () => {
-    const facts = { transferFeeBps: 0, defaultState: 'initialized', paused: false };
+    const facts = { transferFeeBps: 0, paused: false };
     expect(decodeMint(account(mintBytes(9)))).toEqual({
       tokenProgram: TOKEN_PROGRAM,
       decimals: 9,
@@ -150,7 +150,7 @@ describe('decodeMint', () => {
     });
   });
 
-  it('returns hooks, delegates, frozen defaults and pauses only if they are set', () => {
+  it('returns hooks and pauses only if they are set, whatever the default state', () => {
     const hook = new Uint8Array(64);
     hook.set(addressBytes(key(5)), 32);
     const paused = new Uint8Array(33);
@@ -159,8 +159,6 @@ describe('decodeMint', () => {
       mintWith(entry(14, hook), entry(12, addressBytes(key(6))), entry(6, [2]), entry(26, paused)),
     ).toMatchObject({
       transferHookProgram: key(5),
-      permanentDelegate: key(6),
-      defaultState: 'frozen',
       paused: true,
     });
     const unset = mintWith(
@@ -169,9 +167,8 @@ describe('decodeMint', () => {
       entry(6, [1]),
       entry(26, new Uint8Array(33)),
     );
-    expect(unset).toMatchObject({ defaultState: 'initialized', paused: false });
+    expect(unset).toMatchObject({ paused: false });
     expect(unset).not.toHaveProperty('transferHookProgram');
-    expect(unset).not.toHaveProperty('permanentDelegate');
   });
 
   it('accepts zeros after the last extension', () => {
@@ -229,7 +226,6 @@ describe('decodeTokenAccount', () => {
       mint: key(2),
       owner: key(3),
       amount: 2n ** 64n - 1n,
-      delegatedAmount: 0n,
       state: 'initialized',
       isNative: false,
       requiresMemo: false,
@@ -262,7 +258,6 @@ describe('decodeTokenAccount', () => {
     );
     expect(found).toMatchObject({
       delegate: key(7),
-      delegatedAmount: 5n,
       closeAuthority: key(8),
       isNative: true,
       state: 'frozen',

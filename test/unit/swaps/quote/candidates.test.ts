@@ -22,7 +22,6 @@ function holding(
       mint,
       owner: WALLET,
       amount,
-      delegatedAmount: 0n,
       state: 'initialized',
       isNative: false,
       extensions: [],

@@ -23,9 +23,9 @@ K = TypeVar("K")
 T = TypeVar("T")
 # About one slot. Milliseconds.
 _SLOT_MS = 400
-# Most sources remembered for a node.
+# The most sources remembered for a node.
 _MAX_SOURCES = 64
-# Most transactions, and most blockhashes, remembered for a source.
+# The most transactions, and most blockhashes, remembered for a source.
 _MAX_KNOWN = 10_000
 
 

@@ -12,7 +12,7 @@ from ..context import PaymentContext
 from ..costs import cost_for
 from .swap_outcome import relay_fee_of
 
-# Most freed attempts that are kept if the caller never asks for them.
+# The most freed attempts that are kept if the caller never asks for them.
 _MOST_FREED = 1_000
 
 

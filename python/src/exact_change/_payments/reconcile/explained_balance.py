@@ -12,7 +12,7 @@ from .account_history import AccountHistory, SeenTransaction
 from .history_pages import Listing
 from .sent import SentTransaction
 
-# Most transactions that one look reads at a node; the next look continues.
+# The most transactions that one look reads at a node; the next look continues.
 READS_A_LOOK = 32
 # After so many listed transactions that the node does not give, stop and ask again later.
 MAX_UNREADABLE = 5

@@ -11,7 +11,7 @@ from ..._solana.address import Address
 from ..._solana.rpc.rpc import Rpc
 from ..._solana.rpc.types import SignatureInfo
 
-# Most entries that nodes give in one answer.
+# The most entries that nodes give in one answer.
 _PAGE = 1_000
 # Enough for far more transactions than a token account has in the life of a blockhash. Later
 # transactions need pages too if the account was not looked at for long.

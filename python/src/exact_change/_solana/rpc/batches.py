@@ -10,7 +10,7 @@ from ..._kernel.task import Steps
 from .rpc import Rpc
 from .types import SignatureStatus
 
-# Most signatures of one `getSignatureStatuses`.
+# The most signatures of one `getSignatureStatuses`.
 _MAX_SIGNATURES = 256
 # Milliseconds between two requests, unless a request is full.
 _APART_MS = 1_000
