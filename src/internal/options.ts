@@ -16,13 +16,20 @@ export function requireObject(value: unknown, option: string): asserts value is 
  * a cap, would silently have no effect.
  *
  * @param path - Name of the option that holds these options, such as `policy`.
+ * @param inner - Options that these options hold, by name: an option of them may stand too high.
  */
-export function refuseUnknown(options: unknown, names: readonly string[], path?: string): void {
+export function refuseUnknown(
+  options: unknown,
+  names: readonly string[],
+  path?: string,
+  inner: Readonly<Record<string, readonly string[]>> = {},
+): void {
   const prefix = path === undefined ? '' : `${path}.`;
   requireObject(options, path ?? 'options');
   const unknown = Object.keys(options).find((name) => !names.includes(name));
   if (unknown === undefined) return;
-  const meant = nearest(unknown, names);
+  const holder = Object.keys(inner).find((name) => inner[name]?.includes(unknown));
+  const meant = holder === undefined ? nearest(unknown, names) : `${holder}.${unknown}`;
   throw refuse(
     `${prefix}${unknown}`,
     meant === undefined

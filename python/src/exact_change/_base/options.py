@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any, Mapping, Sequence, cast
 
 from ..errors import ExactChangeError, failure
@@ -13,11 +14,15 @@ def refuse(option: str, rule: str) -> ExactChangeError:
 
 
 def refuse_unknown(
-    value: object, names: Sequence[str], path: str | None = None
+    value: object,
+    names: Sequence[str],
+    path: str | None = None,
+    inner: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Mapping[str, Any]:
     """Returns the options; raises ``invalid_option`` for a name that is not in ``names``.
 
-    ``path`` is the option that holds this mapping, such as ``policy``.
+    ``path`` is the option that holds this mapping, such as ``policy``. ``inner`` has the options
+    that these options hold, by name: an option of them may stand too high.
     """
     if not isinstance(value, Mapping):
         raise refuse(path or "options", "must be a mapping.")
@@ -26,12 +31,25 @@ def refuse_unknown(
     for name in options:
         if name in names:
             continue
-        similar = _nearest(str(name), names)
+        similar = _held(str(name), inner) or _nearest(str(name), names)
         rule = f"Use one of {', '.join(names)}."
         if similar is not None:
             rule = f"Did you mean {prefix}{similar}? Correct its name."
         raise refuse(f"{prefix}{name}", f"is not known. {rule}")
     return options
+
+
+def _held(name: str, inner: Mapping[str, Sequence[str]]) -> str | None:
+    """Returns the path of an option that stands too high."""
+    return next(
+        (
+            f"{holder}.{known}"
+            for holder, names in inner.items()
+            for known in names
+            if _letters(known) == _letters(name)
+        ),
+        None,
+    )
 
 
 def _nearest(name: str, names: Sequence[str]) -> str | None:
