@@ -32,6 +32,9 @@ describe('the packed package', () => {
       'LICENSE',
       'README.md',
       'SECURITY.md',
+      ...readdirSync(new URL('../../docs', import.meta.url))
+        .filter((name) => name.endsWith('.md'))
+        .map((name) => `docs/${name}`),
       'package.json',
     ]);
     expect(
