@@ -46,6 +46,18 @@ describe('the packed package', () => {
     ]);
   });
 
+  it('declares nothing by a type of the DOM that the types of Node lack', () => {
+    const declarations = readdirSync(installed, { recursive: true, encoding: 'utf8' }).filter(
+      (path) => path.endsWith('.d.ts'),
+    );
+    expect(declarations.length).toBeGreaterThan(20);
+    expect(
+      declarations.filter((path) =>
+        /\b(BodyInit|HeadersInit|RequestInfo)\b/.test(readFileSync(join(installed, path), 'utf8')),
+      ),
+    ).toEqual([]);
+  });
+
   it('includes the license of every bundled package', () => {
     const code = readdirSync(installed, { recursive: true, encoding: 'utf8' }).filter((path) =>
       /\.c?js$/.test(path),
