@@ -20,7 +20,7 @@ export interface UndiciRequestOptions {
     | Iterable<readonly [string, string | readonly string[] | undefined]>
     | null
     | undefined;
-  readonly body?: BodyInit | Readable | null | undefined;
+  readonly body?: RequestInit['body'] | Readable | undefined;
   readonly query?: Readonly<Record<string, unknown>> | undefined;
   readonly signal?: AbortSignal | null | undefined;
   /** A value that the response returns unchanged. */

@@ -13,8 +13,12 @@ class SpecHook(BuildHookInterface):  # type: ignore[type-arg]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         spec = Path(self.root).parent / "spec"
-        if version == "editable" or not spec.is_dir():
+        if version == "editable":
             return
+        if not spec.is_dir():
+            if (Path(self.root) / "src/exact_change/_spec").is_dir():
+                return
+            raise FileNotFoundError(f"{spec} is missing: build in a clone, with pip 21.3 or newer.")
         folder = "src/exact_change" if self.target_name == "sdist" else "exact_change"
         for table in spec.glob("*.json"):
             build_data["force_include"][str(table)] = f"{folder}/_spec/{table.name}"

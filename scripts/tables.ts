@@ -106,7 +106,10 @@ function commands(): string {
       return child.commands.length > 0 ? pathsOf(child, `${name} `) : [[name, child]];
     });
   const options = (command: Pick<Command, 'options'>, indent: string) =>
-    command.options.map(({ flags, description }) => `${indent}- ${code(flags)}: ${description}`);
+    command.options.map(
+      ({ flags, description, argChoices }) =>
+        `${indent}- ${code(flags)}: ${description}${argChoices ? ` (${argChoices.map(code).join(', ')})` : ''}`,
+    );
   const lines = pathsOf(program, '').flatMap(([name, command]) => {
     const args = command.registeredArguments.map(argumentText);
     const line = `- ${code([name, ...args].join(' '))}: ${command.description()}`;

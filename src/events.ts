@@ -1,5 +1,5 @@
 import type { ErrorCode, Funds, OfferRefusal } from './errors.js';
-import { refuse, ruleOfNames } from './internal/options.js';
+import { nearest, refuse, ruleOfNames } from './internal/options.js';
 import type { Receipt, SwapResult } from './receipt.js';
 import type { NodeCall } from './solana/rpc/nodes.js';
 
@@ -166,7 +166,8 @@ export function createEvents(now: () => number): Events {
   };
   return {
     on(type: string, listener: (event: never) => unknown) {
-      if (!NAMES.includes(type)) throw refuse(type, ruleOfNames(type, NAMES), 'Event');
+      if (!NAMES.includes(type))
+        throw refuse(type, ruleOfNames(NAMES, nearest(type, NAMES)), 'Event');
       const set = listeners.get(type) ?? new Set();
       listeners.set(type, set.add(listener));
       return () => void set.delete(listener);

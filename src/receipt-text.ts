@@ -12,7 +12,7 @@ const STATES: Readonly<Record<Receipt['state'] | FreedReceipt['state'], string>>
   pending: 'pending: the chain has not decided yet',
   settled: 'settled',
   unsettled: 'unsettled: the payment can never land',
-  uncertain: 'uncertain: the answer was lost or no success, and the chain has not decided yet',
+  uncertain: 'uncertain: the answer was lost or failed, and the chain has not decided yet',
   abandoned: 'abandoned: no payment was signed, and a swap may still land',
   unpaid: 'unpaid: no payment was signed',
 };
@@ -42,15 +42,18 @@ export function formatReceipt(receipt: Receipt | FreedReceipt): string {
   const { method, url, state, payment, swap, cost } = receipt;
   const call = `${method} ${url}`;
   return [
-    payment === undefined ? `Paid nothing for ${call}` : `${paidText(payment)} for ${call}`,
+    `${paidText(payment, state)} for ${call}`,
     ...(swap === undefined ? [] : [swapText(swap, payment?.network)]),
     costText(cost),
     stateText(state, payment),
   ].join('\n');
 }
 
-function paidText({ network, mint, amount, decimals, payTo }: Receipt['payment']): string {
-  return `Paid ${amountText(network, mint, BigInt(amount), decimals)} to ${payTo}`;
+function paidText(payment: Receipt['payment'] | undefined, state: keyof typeof STATES): string {
+  if (payment === undefined || state === 'unsettled') return 'Paid nothing';
+  const { network, mint, amount, decimals, payTo } = payment;
+  const paid = state === 'uncertain' ? 'May have paid' : 'Paid';
+  return `${paid} ${amountText(network, mint, BigInt(amount), decimals)} to ${payTo}`;
 }
 
 function swapText(

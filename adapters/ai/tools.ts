@@ -202,6 +202,7 @@ function complaint(issues: readonly v.BaseIssue<unknown>[]): string {
     const path = v.getDotPath(issue) ?? 'the input';
     if (issue.type === 'strict_object' && issue.expected === 'never')
       return `${path} is no field of this tool. Limits are set by the person, and not by a model.`;
+    if (issue.received === 'undefined') return `${path} is missing.`;
     return `${path}: expected ${issue.expected ?? 'another form'}.`;
   });
   return lines.join(' ');

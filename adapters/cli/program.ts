@@ -191,7 +191,7 @@ function withSwap(command: Command): Command {
   return command
     .argument('<in>', 'the token that leaves: a symbol or a mint')
     .argument('<out>', 'the token that arrives')
-    .requiredOption('--amount <amount>', 'a decimal amount, such as 0.25')
+    .requiredOption('--amount <amount>', 'a decimal amount, such as 0.25', decimal)
     .option('--exact-out', 'the amount is the output')
     .option('--slippage-bps <number>', 'basis points', wholeNumber);
 }
@@ -207,6 +207,12 @@ function collect(value: string, before: readonly string[] = []): readonly string
 function wholeNumber(text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
   return Number(text);
+}
+
+function decimal(text: string): string {
+  if (!/^\d+(\.\d+)?$/.test(text) || Number(text) === 0)
+    throw new InvalidArgumentError('It must be an amount such as 0.25.');
+  return text;
 }
 
 function port(text: string): number {

@@ -54,7 +54,7 @@ export function readVariables<T>(
   );
   const given = set.map(([name]) => name);
   if (given.includes('EXACT_CHANGE_KEY_FILE') && given.includes('WALLET_SECRET_KEY'))
-    throw refuse('EXACT_CHANGE_KEY_FILE', 'and WALLET_SECRET_KEY exclude each other. Give one.');
+    throw refuse('EXACT_CHANGE_KEY_FILE', 'excludes WALLET_SECRET_KEY. Give one.');
   return set.flatMap(([name, text]) => {
     const options = readings[name]?.(text);
     return options === undefined ? [] : [options];

@@ -28,7 +28,10 @@ export async function answerOf<A>(
 async function refusalOf(response: Response, sent: boolean): Promise<ExactChangeError> {
   const problem = await problemOf(response);
   if (problem === undefined)
-    return unusable(`it has status ${response.status}, and is no problem of this interface`, sent);
+    return unusable(
+      `it has status ${response.status} and no JSON of a service; check the address`,
+      sent,
+    );
   return errorOf(problem, { sent });
 }
 

@@ -24,8 +24,7 @@ export function parseServiceUrl(option: string, text: unknown): string {
 /** Reads a service's address; it excludes a transport. Throws `ConfigError` (`invalid_option`). */
 export function parseApiUrl({ apiUrl, transport }: ClientOptions): string | undefined {
   if (apiUrl === undefined) return undefined;
-  if (transport !== undefined)
-    throw refuse('apiUrl', 'and transport exclude each other. Give one.');
+  if (transport !== undefined) throw refuse('apiUrl', 'excludes transport. Give one.');
   return parseServiceUrl('apiUrl', apiUrl);
 }
 
@@ -46,8 +45,7 @@ export function parseRpcUrls(
   network: string,
 ): readonly string[] {
   if (connection !== undefined) {
-    if (rpcUrl !== undefined)
-      throw refuse('connection', 'and rpcUrl exclude each other. Give one.');
+    if (rpcUrl !== undefined) throw refuse('connection', 'excludes rpcUrl. Give one.');
     return [];
   }
   const nodes = rpcUrl ?? PUBLIC_RPC[network];

@@ -4,7 +4,7 @@ import { isRecord } from '../internal/record.js';
 import { hideKey } from '../internal/redact.js';
 import { systemRuntime, type Runtime } from '../internal/runtime.js';
 import { namedNetwork, SOLANA_MAINNET } from '../network.js';
-import { parsePolicy } from '../policy/policy.js';
+import { parsePolicy, POLICY_NAMES } from '../policy/policy.js';
 import { readSwapFrom, readUsd } from '../policy/read.js';
 import {
   parseApiUrl,
@@ -58,7 +58,7 @@ export function parseOptions(
   options: ClientOptions,
   runtime: Runtime = systemRuntime,
 ): ClientConfig {
-  refuseUnknown(options, CLIENT_NAMES);
+  refuseUnknown(options, CLIENT_NAMES, undefined, { policy: POLICY_NAMES });
   const settings = parseSettings(options, runtime);
   const autoSwap = parseBoolean('autoSwap', options.autoSwap ?? false);
   if (settings.policy.topUp !== undefined && !autoSwap)
@@ -93,7 +93,7 @@ export function parseLocalOptions(
   options: LocalOptions,
   runtime: Runtime = systemRuntime,
 ): LocalSettings {
-  refuseUnknown(options, LOCAL_NAMES);
+  refuseUnknown(options, LOCAL_NAMES, undefined, { policy: POLICY_NAMES });
   const settings = parseSettings(options, runtime);
   if (settings.policy.approve !== undefined)
     throw refuse('policy.approve', 'is for a client: a transport signs nothing, and never asks.');

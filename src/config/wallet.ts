@@ -17,7 +17,7 @@ export function parseSigner(options: ClientOptions): Signer {
     (name) => options[name] !== undefined,
   );
   if (first !== undefined && second !== undefined)
-    throw refuse(first, `and ${second} exclude each other. Give one.`);
+    throw refuse(first, `excludes ${second}. Give one.`);
   if (walletSeed !== undefined) return createSeedSigner(walletSeed);
   if (signer !== undefined) return readSigner(signer);
   if (walletSecretKey === undefined || walletSecretKey === '')

@@ -16,25 +16,32 @@ export function requireObject(value: unknown, option: string): asserts value is 
  * a cap, would silently have no effect.
  *
  * @param path - Name of the option that holds these options, such as `policy`.
+ * @param inner - Options that these options hold, by name: an option of them may stand too high.
  */
-export function refuseUnknown(options: unknown, names: readonly string[], path?: string): void {
+export function refuseUnknown(
+  options: unknown,
+  names: readonly string[],
+  path?: string,
+  inner: Readonly<Record<string, readonly string[]>> = {},
+): void {
   const prefix = path === undefined ? '' : `${path}.`;
   requireObject(options, path ?? 'options');
   const unknown = Object.keys(options).find((name) => !names.includes(name));
-  if (unknown !== undefined)
-    throw refuse(`${prefix}${unknown}`, ruleOfNames(unknown, names, prefix));
+  if (unknown === undefined) return;
+  const holder = Object.keys(inner).find((name) => inner[name]?.includes(unknown));
+  const meant = holder === undefined ? nearest(unknown, names) : `${holder}.${unknown}`;
+  throw refuse(`${prefix}${unknown}`, ruleOfNames(names, meant && `${prefix}${meant}`));
 }
 
 /** Returns the rest of a sentence about an unknown name: which known name to use instead. */
-export function ruleOfNames(unknown: string, names: readonly string[], prefix = ''): string {
-  const meant = nearest(unknown, names);
+export function ruleOfNames(names: readonly string[], meant: string | undefined): string {
   return meant === undefined
     ? `is not known. Use one of ${names.join(', ')}.`
-    : `is not known. Did you mean ${prefix}${meant}? Correct its name.`;
+    : `is not known. Did you mean ${meant}? Correct its name.`;
 }
 
 /** Returns the nearest known name. A slip changes two letters at most; in a short name, one. */
-function nearest(name: string, names: readonly string[]): string | undefined {
+export function nearest(name: string, names: readonly string[]): string | undefined {
   const distances = names.map((known) => ({
     known,
     distance: editDistance(name.toLowerCase(), known.toLowerCase()),

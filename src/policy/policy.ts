@@ -95,7 +95,7 @@ export interface Policy extends CapRules, ListRules {
   readonly maxRentLamports: bigint;
 }
 
-const NAMES: readonly (keyof PolicyOptions)[] = [
+export const POLICY_NAMES: readonly (keyof PolicyOptions)[] = [
   'maxPerPayment',
   'maxPerHour',
   'maxPerDay',
@@ -120,7 +120,7 @@ const NAMES: readonly (keyof PolicyOptions)[] = [
 
 /** Checks the policy and fills in the defaults. Throws `ConfigError` (`invalid_option`). */
 export function parsePolicy(options: PolicyOptions, network: string): Policy {
-  refuseUnknown(options, NAMES, 'policy');
+  refuseUnknown(options, POLICY_NAMES, 'policy');
   const { approve, resign = 0, limits: limitOptions = [] } = options;
   if (approve !== undefined && typeof approve !== 'function')
     throw refuse('policy.approve', 'must be a function.');

@@ -47,5 +47,5 @@ export function readSwapFrom(mints: unknown, network: string): readonly string[]
   if (mints === undefined) return undefined;
   if (!Array.isArray(mints))
     throw refuse('swapFrom', 'must be a list of mint addresses or pinned symbols.');
-  return mints.map((mint) => readMint('swapFrom', mint, network));
+  return mints.map((mint, index) => readMint(`swapFrom[${index}]`, mint, network));
 }

@@ -32,6 +32,9 @@ describe('the packed package', () => {
       'LICENSE',
       'README.md',
       'SECURITY.md',
+      ...readdirSync(new URL('../../docs', import.meta.url))
+        .filter((name) => name.endsWith('.md'))
+        .map((name) => `docs/${name}`),
       'package.json',
     ]);
     expect(
@@ -41,6 +44,18 @@ describe('the packed package', () => {
       'dist/adapters/cli/ui/index.html',
       'dist/adapters/cli/ui/style.css',
     ]);
+  });
+
+  it('declares nothing by a type of the DOM that the types of Node lack', () => {
+    const declarations = readdirSync(installed, { recursive: true, encoding: 'utf8' }).filter(
+      (path) => path.endsWith('.d.ts'),
+    );
+    expect(declarations.length).toBeGreaterThan(20);
+    expect(
+      declarations.filter((path) =>
+        /\b(BodyInit|HeadersInit|RequestInfo)\b/.test(readFileSync(join(installed, path), 'utf8')),
+      ),
+    ).toEqual([]);
   });
 
   it('includes the license of every bundled package', () => {

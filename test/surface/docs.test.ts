@@ -190,6 +190,7 @@ it.each([
   ['adapters/http/options.ts', 'HandlerOptions', 'docs/service.md'],
   ['adapters/webhooks/options.ts', 'WebhooksOptions', 'docs/webhooks.md'],
   ['src/outbox/outbox.ts', 'WebhookDetails', 'docs/webhooks.md'],
+  ['adapters/ai/tools.ts', 'ToolOptions', 'docs/mcp.md'],
   ['adapters/sandbox/index.ts', 'Sandbox', 'docs/sandbox.md'],
   ['adapters/sandbox/index.ts', 'SandboxOptions', 'docs/sandbox.md'],
   ['adapters/sandbox/node/index.ts', 'NodeOptions', 'docs/sandbox.md'],

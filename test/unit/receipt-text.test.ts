@@ -66,6 +66,13 @@ describe('formatReceipt', () => {
     expect(formatReceipt({ ...receipt, payment })).toContain(`Paid 0.01 of ${BONK} to Payee`);
   });
 
+  it.each([
+    ['uncertain', 'May have paid 0.01 USDC to Payee for GET'],
+    ['unsettled', 'Paid nothing for GET'],
+  ] as const)('does not say that it paid when the payment is %s', (state, text) => {
+    expect(formatReceipt({ ...receipt, state }).startsWith(text)).toBe(true);
+  });
+
   it('shows a freed attempt, and its cost in SOL when no dollar price is known', () => {
     const freed: FreedReceipt = {
       ...{ id: 'id', url: receipt.url, method: 'POST', at: 0, state: 'unpaid' },

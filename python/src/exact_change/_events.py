@@ -7,7 +7,7 @@ from typing import Any, Awaitable, Callable, Mapping, NamedTuple, Union
 
 from typing_extensions import Literal, Protocol, get_args
 
-from ._base.options import refuse, rule_of_names
+from ._base.options import nearest, refuse, rule_of_names
 from ._kernel.steps import outside
 from ._kernel.task import Steps
 from ._receipt import read_receipt
@@ -89,7 +89,7 @@ class Events:
     def on(self, type_: str, listener: Listener) -> Callable[[], None]:
         """Listens to an event, or to all (``"*"``). Returns a function that stops listening."""
         if type_ not in _NAMES:
-            raise refuse(str(type_), rule_of_names(str(type_), _NAMES), "Event")
+            raise refuse(str(type_), rule_of_names(_NAMES, nearest(str(type_), _NAMES)), "Event")
         listeners = self._listeners.setdefault(type_, [])
         listeners.append(listener)
         is_on = True

@@ -15,7 +15,7 @@ _STATES = {
     "pending": "pending: the chain has not decided yet",
     "settled": "settled",
     "unsettled": "unsettled: the payment can never land",
-    "uncertain": "uncertain: the answer was lost or no success, and the chain has not decided yet",
+    "uncertain": "uncertain: the answer was lost or failed, and the chain has not decided yet",
     "abandoned": "abandoned: no payment was signed, and a swap may still land",
     "unpaid": "unpaid: no payment was signed",
 }
@@ -42,7 +42,7 @@ def format_receipt(receipt: Receipt | FreedReceipt) -> str:
     """
     payment: PaidPayment | None = receipt.payment
     call = f"{receipt.method} {receipt.url}"
-    lines = [f"Paid nothing for {call}" if payment is None else f"{_paid(payment)} for {call}"]
+    lines = [f"{_paid(payment, receipt.state)} for {call}"]
     if receipt.swap is not None:
         # The receipt of a freed attempt names no network; Jupiter swaps on mainnet only.
         lines.append(_swapped(receipt.swap, SOLANA_MAINNET if payment is None else payment.network))
@@ -55,9 +55,12 @@ def format_receipt(receipt: Receipt | FreedReceipt) -> str:
     return "\n".join(lines)
 
 
-def _paid(payment: PaidPayment) -> str:
+def _paid(payment: PaidPayment | None, state: str) -> str:
+    if payment is None or state == "unsettled":
+        return "Paid nothing"
+    paid = "May have paid" if state == "uncertain" else "Paid"
     amount = amount_text(payment.network, payment.mint, int(payment.amount), payment.decimals)
-    return f"Paid {amount} to {payment.pay_to}"
+    return f"{paid} {amount} to {payment.pay_to}"
 
 
 def _swapped(swap: PaidSwap, network: str) -> str:

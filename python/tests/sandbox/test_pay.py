@@ -45,6 +45,9 @@ def test_settles_a_payment_and_returns_its_receipt(
     assert sandbox.balance(sandbox.merchant, "USDC") - before == CENT
     assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - CENT
     assert "Paid 0.01 USDC" in format_receipt(settled)
+    lost = format_receipt(settled._replace(state="uncertain"))
+    never = format_receipt(settled._replace(state="unsettled"))
+    assert lost.startswith("May have paid 0.01 USDC") and never.startswith("Paid nothing for")
     types = [event.type for event in events]
     assert types[:5] == [
         "payment.required",
@@ -119,12 +122,16 @@ def test_raises_an_error_with_the_reason_when_it_cannot_pay(
     assert short.value.details["required"] == "10000"
     link = f"solana:{wallet.address}?amount=0.01&spl-token={sandbox.mint('USDC')}"
     assert short.value.details["link"] == link and link in str(short.value)
+    with pytest.raises(FundsError) as unlisted:
+        make_client(wallet, auto_swap=True, swap_from=["USDT"]).get(f"{sandbox.api_url}/usdc")
+    assert "no token of swap_from that it holds is worth" in str(unlisted.value)
     no_sol_wallet = sandbox.wallet(USDT="1")
     with pytest.raises(FundsError) as no_sol:
         make_client(no_sol_wallet, auto_swap=True).get(f"{sandbox.api_url}/usdc")
     needed = int(no_sol.value.details["required_lamports"])
     link = f"solana:{no_sol_wallet.address}?amount={needed / 1e9:.9f}".rstrip("0")
     assert (no_sol.value.code, no_sol.value.details["link"]) == ("insufficient_sol", link)
+    assert "SOL for network fees and rent; the wallet" in str(no_sol.value)
     assert short.value.response.status_code == 402
     rich = make_client(sandbox.wallet(USDC="5"), policy={"max_per_payment": "0.005"})
     with pytest.raises(PolicyError) as over:

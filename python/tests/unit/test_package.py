@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from solders.keypair import Keypair
 
 from ..spec import ROOT
@@ -31,6 +33,15 @@ def build(source: Path, kind: str, to: Path) -> Path:
     run(sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(to), cwd=source)
     (made,) = to.iterdir()
     return made
+
+
+def test_refuses_to_build_without_the_tables(tmp_path: Path) -> None:
+    alone = shutil.copytree(
+        ROOT / "python", tmp_path / "python", ignore=shutil.ignore_patterns(".*", "tests")
+    )
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        build(alone, "wheel", tmp_path / "wheel")
+    assert "build in a clone, with pip 21.3 or newer" in failed.value.stderr
 
 
 def test_builds_equal_working_wheels_from_the_clone_and_from_its_sdist(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import { pinnedMint, WSOL_MINT } from '../../network.js';
 import type { Offer } from '../../protocols/types.js';
 import type { Address } from '../../solana/types.js';
 import type { Candidate, Holdings } from '../../swaps/quote/candidates.js';
-import { ownerOf, type PaymentContext } from '../context.js';
+import type { PaymentContext } from '../context.js';
 import {
   amountsFor,
   quoteAhead,
@@ -110,7 +110,7 @@ async function fundingOutOf(
     return all.filter((candidate) => !isPinned(context, candidate.mint));
   });
   if (candidates.length === 0 && (await readOthers()).length === 0)
-    throw noTokenCovers(ownerOf(context), mint, needed, facts);
+    throw noTokenCovers(context, mint, needed, facts);
   // Try the larger amount with all candidates first. Otherwise two tokens could be swapped back and
   // forth by candidates that afford no more than this payment.
   const amounts = await amountsFor(context, mint, facts, missing, exact, signal);
@@ -119,7 +119,7 @@ async function fundingOutOf(
   const unsellable = new Set<Address>();
   const search = async (candidate: Candidate, amount: bigint, within = signal) => {
     if (isPinned(context, mint) && !(await mayPay(context, candidate, mint, amount, within)))
-      return noTokenCovers(ownerOf(context), mint, needed, facts);
+      return noTokenCovers(context, mint, needed, facts);
     const request = requestFor(context, candidate, mint, amount);
     const given = (await ahead)?.of(request);
     return quoteFrom(context, candidate, request, within, given).catch(asReason);
@@ -169,7 +169,7 @@ async function fundingOutOf(
   // Throw the best candidate's reason, unless that candidate only holds too little.
   throw (
     reasons.find(({ code }) => code !== 'insufficient_funds') ??
-    noTokenCovers(ownerOf(context), mint, needed, facts)
+    noTokenCovers(context, mint, needed, facts)
   );
 }
 

@@ -4,7 +4,7 @@ import type { Owner } from '../../journal/types.js';
 import type { Offer } from '../../protocols/types.js';
 import type { Address } from '../../solana/types.js';
 import { amountText, fundingLink } from '../../token-text.js';
-import type { PaymentContext } from '../context.js';
+import { ownerOf, type PaymentContext } from '../context.js';
 import type { OwnFacts } from './offer-accounts.js';
 
 export function tooLittleHeld(owner: Owner, { mint, amount }: Offer, facts: OwnFacts): FundsError {
@@ -14,24 +14,26 @@ export function tooLittleHeld(owner: Owner, { mint, amount }: Offer, facts: OwnF
     mint,
     amount,
     facts,
-    `The price is ${price}, and ${holding(owner, mint, facts)}. Turn autoSwap on to swap from another token, or fund it`,
+    `The price is ${price}, and ${holding(owner, mint, facts)}. Turn autoSwap on to swap from another token, or fund the wallet`,
   );
 }
 
-/** Returns the error if also no other token of the wallet is worth the difference. */
+/** Returns the error if also no token that may be swapped is worth the difference. */
 export function noTokenCovers(
-  owner: Owner,
+  context: PaymentContext,
   mint: Address,
   needed: bigint,
   facts: OwnFacts,
 ): FundsError {
+  const owner = ownerOf(context);
   const need = amountText(owner.network, mint, needed, facts.decimals);
+  const allowed = context.config.swapFrom === undefined ? '' : 'of swapFrom that ';
   return tooLittle(
     owner,
     mint,
     needed,
     facts,
-    `The payment needs ${need}, ${holding(owner, mint, facts)}, and no token it holds is worth the difference. Fund the wallet`,
+    `The payment needs ${need}, ${holding(owner, mint, facts)}, and no token ${allowed}it holds is worth the difference. Fund the wallet`,
   );
 }
 

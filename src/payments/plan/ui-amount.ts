@@ -17,7 +17,7 @@ export async function inBaseUnits(
   const { uiAmount, ...rest } = request;
   // The types exclude this, but a JavaScript caller may give both fields.
   if ('amount' in rest && typeof rest.amount !== 'undefined')
-    throw refuse('uiAmount', 'and amount exclude each other. Give one.');
+    throw refuse('uiAmount', 'excludes amount. Give one.');
   const side = rest.swapMode === 'ExactOut' ? 'outputMint' : 'inputMint';
   const mint = readMint(side, rest[side], context.config.network);
   const decimals = await decimalsOf(context, mint, signal);

@@ -85,7 +85,7 @@ export function checkBudget(
   const link = solLink(wallet, required - available);
   throw new FundsError(
     'insufficient_sol',
-    `The swap needs ${solText(required)} for network fees, rent and what it sells; the wallet ${wallet} can spend ${solText(available)}. Send it at least ${solText(required - available)} (${link}).`,
+    `The swap needs ${solText(required)} for network fees${budget.wrapped > 0n ? ', rent and what it sells' : ' and rent'}; the wallet ${wallet} can spend ${solText(available)}. Send it at least ${solText(required - available)} (${link}).`,
     {
       details: {
         requiredLamports: required.toString(),

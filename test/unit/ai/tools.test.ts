@@ -94,6 +94,7 @@ describe('a tool for a model', () => {
     ['swap', { input: 'SOL', output: 'USDC', amount: 1 }, 'amount'],
     ['swap', { input: 'SOL', output: 'USDC', amount: '-1' }, 'amount'],
     ['swap', { input: 'SOL', output: 'USDC', amount: '1e9' }, 'amount'],
+    ['paid_fetch', { uri: 'https://api.example.com/' }, 'url is missing. uri is no field'],
     ['budget', { reset: true }, 'reset'],
     ['budget', 'all of it', 'the input'],
   ])('names the wrong or unknown field when %s gets the input %j', async (name, input, field) => {

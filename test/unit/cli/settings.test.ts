@@ -73,7 +73,7 @@ describe('settings', () => {
     [
       'two wallets at once',
       { EXACT_CHANGE_KEY_FILE: '/a', WALLET_SECRET_KEY: 'b' },
-      /exclude each other/,
+      /excludes WALLET_SECRET_KEY/,
     ],
     ['a missing file', { EXACT_CHANGE_CONFIG: '/nowhere.json' }, /cannot be read/],
     ['a switch that is neither true nor false', { EXACT_CHANGE_AUTO_SWAP: 'yes' }, /true or false/],

@@ -253,7 +253,7 @@ const wrong: readonly (readonly [option: string, options: Record<string, unknown
   ['jupiterApiKey', { jupiterApiKey: 5 }],
   ['jupiterApiKey', { jupiterApiKey: 'a b' }],
   ['swapFrom', { swapFrom: 'USDC' }],
-  ['swapFrom', { swapFrom: ['DOGE'] }],
+  ['swapFrom[1]', { swapFrom: ['SOL', 'DOGE'] }],
   ['policy', { policy: [] }],
   ['journal', { journal: './payments.jsonl' }],
   ['journal', { journal: {} }],
@@ -302,6 +302,13 @@ describe('a wrong option', () => {
     },
   );
 
+  it('is refused with the place of an option of policy that stands too high', () => {
+    const says = 'Did you mean policy.maxPerDay?';
+    expect(refusedWith({ maxPerDay: '1' }).message).toContain(says);
+    const local = { maxPerDay: '1' } as LocalOptions;
+    expect(refusal(() => parseLocalOptions(local)).message).toContain(says);
+  });
+
   it('is refused when a transport gets a wallet key', () => {
     expect(refusal(() => parseLocalOptions({ walletSecretKey } as LocalOptions)).details).toEqual({
       option: 'walletSecretKey',
@@ -338,7 +345,7 @@ describe('a secret', () => {
     ['apiKey', { apiUrl: 'https://pay.test', apiKey: [canary] }],
     ['apiKey', { apiKey: canary }],
     ['network', { network: canary }],
-    ['swapFrom', { swapFrom: [canary] }],
+    ['swapFrom[0]', { swapFrom: [canary] }],
     ['signer', { walletSecretKey: undefined, signer: { address: canary, signMessage } }],
     ['signer', { walletSecretKey: canary, signer: { address, signMessage } }],
   ];

@@ -43,6 +43,13 @@ it('names a nested option by its path', () => {
   );
 });
 
+it('names the place of an option that stands too high', () => {
+  const inner = { policy: ['minSwap'] };
+  expect(() => refuseUnknown({ minSwap: '1' }, NAMES, undefined, inner)).toThrow(
+    'Option minSwap is not known. Did you mean policy.minSwap? Correct its name.',
+  );
+});
+
 it.each([[null], ['text'], [[]], [new Map()]])('refuses %j, which has no options', (options) => {
   expect(refusal(options, 'policy')).toBe('Option policy must be an object.');
 });

@@ -304,7 +304,7 @@ describe('a call that changes nothing', () => {
     const error = await failureOf(over(peer).transport.quote(REQUEST), 'invalid_response');
     expect(error.details).toEqual({
       service: 'service',
-      reason: `it has status ${status}, and is no problem of this interface`,
+      reason: `it has status ${status} and no JSON of a service; check the address`,
     });
     expect(peer.seen).toHaveLength(1);
   });

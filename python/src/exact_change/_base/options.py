@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any, Mapping, Sequence, cast
 
 from ..errors import ExactChangeError, failure
@@ -13,11 +14,15 @@ def refuse(option: str, rule: str, kind: str = "Option") -> ExactChangeError:
 
 
 def refuse_unknown(
-    value: object, names: Sequence[str], path: str | None = None
+    value: object,
+    names: Sequence[str],
+    path: str | None = None,
+    inner: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Mapping[str, Any]:
     """Returns the options; raises ``invalid_option`` for a name that is not in ``names``.
 
-    ``path`` is the option that holds this mapping, such as ``policy``.
+    ``path`` is the option that holds this mapping, such as ``policy``. ``inner`` has the options
+    that these options hold, by name: an option of them may stand too high.
     """
     if not isinstance(value, Mapping):
         raise refuse(path or "options", "must be a mapping.")
@@ -26,19 +31,32 @@ def refuse_unknown(
     for name in options:
         if name in names:
             continue
-        raise refuse(f"{prefix}{name}", rule_of_names(str(name), names, prefix))
+        meant = _held(str(name), inner) or nearest(str(name), names)
+        raise refuse(f"{prefix}{name}", rule_of_names(names, meant and f"{prefix}{meant}"))
     return options
 
 
-def rule_of_names(unknown: str, names: Sequence[str], prefix: str = "") -> str:
+def rule_of_names(names: Sequence[str], meant: str | None) -> str:
     """Returns the rest of a sentence about an unknown name: which known name to use instead."""
-    meant = _nearest(unknown, names)
     if meant is None:
         return f"is not known. Use one of {', '.join(names)}."
-    return f"is not known. Did you mean {prefix}{meant}? Correct its name."
+    return f"is not known. Did you mean {meant}? Correct its name."
 
 
-def _nearest(name: str, names: Sequence[str]) -> str | None:
+def _held(name: str, inner: Mapping[str, Sequence[str]]) -> str | None:
+    """Returns the path of an option that stands too high."""
+    return next(
+        (
+            f"{holder}.{known}"
+            for holder, names in inner.items()
+            for known in names
+            if _letters(known) == _letters(name)
+        ),
+        None,
+    )
+
+
+def nearest(name: str, names: Sequence[str]) -> str | None:
     """Returns the known name that differs by two letters at most, in a short name by one."""
     distance, known = min((_distance(_letters(name), _letters(known)), known) for known in names)
     return known if distance <= min(2, len(name) // 3) else None

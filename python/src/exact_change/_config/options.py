@@ -13,7 +13,7 @@ from .._base.options import refuse, refuse_unknown
 from .._base.runtime import Runtime, system_runtime
 from .._journal.durable import DurableJournal
 from .._journal.types import SharedJournal
-from .._policy.policy import Policy, PolicyOptions, parse_policy
+from .._policy.policy import POLICY_NAMES, Policy, PolicyOptions, parse_policy
 from .._policy.read import read_list, read_mint
 from .._solana.keys import AnySigner
 from .._spec import table
@@ -175,9 +175,8 @@ def parse_options(options: Mapping[str, Any]) -> Config:
 
     Raises ``ConfigError`` (``invalid_option``, ``invalid_key``).
     """
-    values = {
-        name: value for name, value in refuse_unknown(options, _NAMES).items() if value is not None
-    }
+    given = refuse_unknown(options, _NAMES, inner={"policy": POLICY_NAMES})
+    values = {name: value for name, value in given.items() if value is not None}
     network = parse_network(values)
     api_url = values.get("api_url")
     api_key = parse_key("api_key", values.get("api_key"))

@@ -20,7 +20,7 @@ def parse_signer(options: Mapping[str, Any]) -> AnySigner:
     """
     given = [name for name in _WAYS if options.get(name) is not None]
     if len(given) > 1:
-        raise refuse(given[0], f"and {given[1]} exclude each other. Give one.")
+        raise refuse(given[0], f"excludes {given[1]}. Give one.")
     if given == ["wallet_seed"]:
         return seed_signer(options["wallet_seed"])
     if given == ["signer"]:

@@ -227,7 +227,7 @@ class Engine:
         if ui_amount is None:
             return parse_swap_request(request, config)
         if "amount" in request:
-            raise refuse("ui_amount", "and amount exclude each other. Give one.")
+            raise refuse("ui_amount", "excludes amount. Give one.")
         side = "output_mint" if request.get("swap_mode") == "ExactOut" else "input_mint"
         mint = read_mint(side, request.get(side), config.network)
         decimals = yield from self._decimals_of(mint, signal)

@@ -264,7 +264,7 @@ class _Search(NamedTuple):
         return reserved
 
     def _short(self) -> ExactChangeError:
-        return no_token_covers(self.context.owner, self.offer.mint, self.needed, self.facts)
+        return no_token_covers(self.context, self.offer.mint, self.needed, self.facts)
 
 
 def is_pinned(context: PaymentContext, mint: Address) -> bool:

@@ -7,6 +7,7 @@ from .._journal.types import Owner
 from .._solana.address import Address
 from .._x402.types import Offer
 from ..errors import ExactChangeError, failure
+from .context import PaymentContext
 from .offer_accounts import OfferFacts
 
 
@@ -15,19 +16,21 @@ def too_little_held(owner: Owner, offer: Offer, facts: OfferFacts) -> ExactChang
     price = amount_text(owner.network, offer.mint, offer.amount, facts.decimals)
     message = (
         f"The price is {price}, and {_holding(owner, offer.mint, facts)}. Turn auto_swap on to "
-        "swap from another token, or fund it"
+        "swap from another token, or fund the wallet"
     )
     return _too_little(owner, offer.mint, offer.amount, facts, message)
 
 
 def no_token_covers(
-    owner: Owner, mint: Address, needed: int, facts: OfferFacts
+    context: PaymentContext, mint: Address, needed: int, facts: OfferFacts
 ) -> ExactChangeError:
-    """Returns the error for a wallet that holds no other token worth the difference."""
+    """Returns the error if also no token that may be swapped is worth the difference."""
+    owner = context.owner
+    allowed = "" if context.config.swap_from is None else "of swap_from that "
     need = amount_text(owner.network, mint, needed, facts.decimals)
     message = (
-        f"The payment needs {need}, {_holding(owner, mint, facts)}, and no token it holds is worth "
-        "the difference. Fund the wallet"
+        f"The payment needs {need}, {_holding(owner, mint, facts)}, and no token "
+        f"{allowed}it holds is worth the difference. Fund the wallet"
     )
     return _too_little(owner, mint, needed, facts, message)
 

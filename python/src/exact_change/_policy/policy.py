@@ -108,13 +108,13 @@ class Policy(NamedTuple):
     top_up: TopUp | None = None
 
 
-_NAMES = tuple(PolicyOptions.__annotations__)
+POLICY_NAMES = tuple(PolicyOptions.__annotations__)
 _defaults: dict[str, Any] = table("defaults")["policy"]
 
 
 def parse_policy(policy: object, network: str) -> Policy:
     """Checks the rules and fills in the defaults. Raises ``ConfigError`` (``invalid_option``)."""
-    options = refuse_unknown(policy, _NAMES, "policy")
+    options = refuse_unknown(policy, POLICY_NAMES, "policy")
     approve, resign = options.get("approve"), options.get("resign", 0)
     if approve is not None and not callable(approve):
         raise refuse("policy.approve", "must be a function.")

@@ -95,10 +95,11 @@ def check_budget(
     required = budget.required(wallet_minimum)
     if available < required:
         link = funding_link(wallet, WSOL_MINT, required - available, 9)
+        needs = "network fees" + (", rent and what it sells" if budget.wrapped else " and rent")
         raise failure(
             "insufficient_sol",
-            f"The swap needs {sol_text(required)} for network fees, rent and what it sells; the "
-            f"wallet {wallet} can spend {sol_text(available)}. Send it at least "
+            f"The swap needs {sol_text(required)} for {needs}; the wallet {wallet} "
+            f"can spend {sol_text(available)}. Send it at least "
             f"{sol_text(required - available)} ({link}).",
             {
                 "required_lamports": str(required),

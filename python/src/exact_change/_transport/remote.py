@@ -243,7 +243,7 @@ def _read(operation: Operation, answer: Answer, is_sent: bool) -> Any:
 def _refusal_in(answer: Answer, is_sent: bool) -> ExactChangeError:
     problem = _problem_in(answer)
     if problem is None:
-        reason = f"it has status {answer.status}, and is no problem of this interface"
+        reason = f"it has status {answer.status} and no JSON of a service; check the address"
         return unusable(reason, is_sent)
     return error_of(problem, is_sent=is_sent)
 
