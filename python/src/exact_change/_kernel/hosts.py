@@ -53,6 +53,11 @@ class ThreadHost:
         """
         ended = threading.Event()
         task = Task(self, steps)
+        if is_in_turn():
+            # Garbage collection closes a generator of the caller, in code of the library. A wait
+            # would stop the turn that the steps need, and so every payment of the process.
+            self.enter(task.start)
+            return task.result()
         task.then(ended.set)
         try:
             self.enter(task.start)
