@@ -187,13 +187,23 @@ LEFT_OPEN = """
 import sys
 from exact_change import Client
 url, options = sys.argv[1], dict(pair.split("=", 1) for pair in sys.argv[2:])
-print(Client(**options).get(url).status_code)
+"""
+NOT_CLOSED = "print(Client(**options).get(url).status_code)"
+# The interpreter closes this client after it has stopped all threads.
+IN_A_GENERATOR = """
+def use():
+    with Client(**options) as client:
+        yield client.get(url).status_code
+
+using = use()
+print(next(using))
 """
 
 
-def test_ends_the_process_when_its_client_is_not_closed(sandbox: Sandbox) -> None:
+@pytest.mark.parametrize("use", [NOT_CLOSED, IN_A_GENERATOR], ids=["a variable", "a generator"])
+def test_ends_the_process_when_it_leaves_a_client_open(use: str, sandbox: Sandbox) -> None:
     wallet = sandbox.wallet(USDC="1")
-    ran = run(sandbox, LEFT_OPEN, wallet.secret_key)
+    ran = run(sandbox, LEFT_OPEN + use, wallet.secret_key)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "200\n", "")
 
 

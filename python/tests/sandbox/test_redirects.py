@@ -13,7 +13,7 @@ from exact_change import AsyncClient, receipt_of
 from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
 from ..payer import PRICE, failure_of
-from ..seller import Reply, Seen, offer, selling, terms
+from ..seller import Reply, Seen, offer, selling, settle, terms
 
 STATUSES = [301, 302, 303, 307, 308]
 
@@ -213,3 +213,43 @@ def test_presents_an_open_payment_only_to_its_first_redirect_target(
     assert payer.signed == ["payment"]
     # Only the first target gets the payment.
     assert len({request.path for request in seller.paid}) == 1
+
+
+@pytest.mark.parametrize("redirected", ["the first call", "the repeat"])
+@pytest.mark.parametrize("kind", ["httpx", "requests"])
+def test_finds_the_payment_for_a_body_that_a_redirect_drops(
+    kind: str,
+    redirected: str,
+    sandbox: Sandbox,
+    make_payer: MakePayer,
+    make_seller: MakeSeller,
+) -> None:
+    """A client that follows a 302 sends a POST, and requests any method, without its body."""
+    payer = make_payer(USDC="1")
+    is_first = True
+
+    def answer(seen: Seen) -> Reply | None:
+        if seen.path == "/" and is_first == (redirected == "the first call"):
+            return Reply(302, {"location": "/there"})
+        if not seen.is_paid:
+            return terms(offer(sandbox))
+        settle(sandbox, seen, offer(sandbox))
+        return None
+
+    seller = make_seller(answer)
+    # The client refuses to pay for a redirected POST.
+    method = "GET" if redirected == "the first call" else "POST"
+
+    def call() -> Any:
+        if kind == "httpx":
+            return payer.client.request(method, seller.url, content=b"x", follow_redirects=True)
+        requests = pytest.importorskip("requests")
+        with requests.Session() as session:
+            session.mount("http://", payer.client.adapter())
+            return session.request(method, seller.url, data=b"x")
+
+    failure_of(call, "payment_uncertain")
+    payer.told("payment.settled")
+    is_first = False
+    failure_of(call, "already_spent")
+    assert payer.signed == ["payment"]

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import threading
 import time
 from typing import Any, Callable, Iterator, Tuple
 
+import httpx
 import pytest
 
+from exact_change import Client
+from exact_change._http.endings import Ending, WatchedStream
 from exact_change._journal.locks import MemoryLocks
 from exact_change._journal.postgres.database import _Slots
 from exact_change._kernel.hosts import loop_host, threads
-from exact_change._kernel.signals import Signal
+from exact_change._kernel.signals import Signal, void
 from exact_change._kernel.steps import done, park
 from exact_change._kernel.task import Steps
 from exact_change._kernel.turns import _turns, run_turn
@@ -53,6 +58,12 @@ def caller() -> Made:
     loop.close()
 
 
+def submitter() -> Made:
+    """Submits a job, as the close of a client does."""
+    ran = threading.Event()
+    yield lambda: workers.submit(ran.set), ran.is_set
+
+
 def holder(
     hold: Callable[[Callable[[], Steps[Any]]], Steps[Any]], waits: Callable[[], object]
 ) -> Made:
@@ -83,7 +94,7 @@ def slot() -> Made:
     return holder(lambda work: slots.hold(end, work), lambda: slots._waiting)
 
 
-@pytest.mark.parametrize("made", [coroutine, caller, lock, slot])
+@pytest.mark.parametrize("made", [coroutine, caller, submitter, lock, slot])
 def test_a_finalizer_waits_for_no_lock(made: Callable[[], Made]) -> None:
     workers.watch_graves()
     for finalize, has_ended in made():
@@ -95,3 +106,58 @@ def test_a_finalizer_waits_for_no_lock(made: Callable[[], Made]) -> None:
         finalizer.join(5)
         assert is_over
         until("the effect", has_ended)
+
+
+class Told:
+    """Hears of the end of a body."""
+
+    def __init__(self) -> None:
+        self.is_lost = False
+
+    def read(self, _reader: Signal | None) -> Steps[None]:
+        return done(None)
+
+    def lost(self) -> Steps[None]:
+        self.is_lost = True
+        return done(None)
+
+
+# A generator of the caller that closes something of the library, and a check that this has ended.
+Reading = Tuple[Iterator[object], Callable[[], bool]]
+
+
+def body() -> Reading:
+    told = Told()
+
+    def read() -> Iterator[object]:
+        stream = WatchedStream(httpx.ByteStream(b"some"), Ending(told, threads))
+        with contextlib.closing(stream):
+            yield from stream
+
+    return read(), lambda: told.is_lost
+
+
+def client() -> Reading:
+    closed: list[bool] = []
+
+    def use() -> Iterator[object]:
+        try:
+            with Client(wallet_seed=bytes(32)) as opened:
+                yield opened.spent()
+        finally:
+            closed.append(True)
+
+    return use(), lambda: bool(closed)
+
+
+@pytest.mark.parametrize("made", [body, client])
+def test_closes_what_a_generator_holds_that_is_collected_in_a_turn(
+    made: Callable[[], Reading],
+) -> None:
+    generator, has_ended = made()
+    next(generator)
+    cycle: list[object] = [generator]
+    cycle.append(cycle)
+    del generator, cycle
+    workers.submit(lambda: run_turn(lambda: void(gc.collect())))
+    until("the close", has_ended)

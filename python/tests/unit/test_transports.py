@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import time
 import weakref
@@ -59,6 +60,25 @@ def test_reads_certificates_once_for_all_transports_with_default_options(
     for option in ({"verify": False}, {"http2": False}):
         make(True, **option)
     assert read == [{"trust_env": True}]
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_says_that_the_node_is_unavailable_when_no_file_can_be_opened(
+    kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**_: Any) -> Any:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(httpx, "create_ssl_context", refuse)
+    # A path of its own, because contexts are kept by path.
+    monkeypatch.setenv("SSL_CERT_FILE", f"of-{kind.__name__}.pem")
+    client = kind(wallet_seed=bytes(32), rpc_url="http://127.0.0.1:9")
+    with pytest.raises(ExactChangeError) as caught:
+        balance = client.balance("SOL")
+        if kind is AsyncClient:
+            asyncio.run(balance)
+    assert (caught.value.code, caught.value.funds) == ("rpc_unavailable", "untouched")
+    assert "Too many open files" in str(caught.value.__cause__)
 
 
 @pytest.mark.parametrize("kind", [Client, AsyncClient])

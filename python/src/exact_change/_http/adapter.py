@@ -26,6 +26,7 @@ from .._x402.payload import PAYMENT_HEADERS
 from .._x402.types import PaymentHeader
 from .ahead import close_late, run_ahead
 from .calls import CREDENTIALS, bare
+from .kept_body import KeptBody
 from .requests_bodies import keep_body
 from .requests_replies import RequestsReply, unfollowed
 from .sending import Retries
@@ -58,6 +59,8 @@ def _without_retries(adapter: HTTPAdapter) -> HTTPAdapter:
 class _Hop(NamedTuple):
     url: str
     method: str
+    headers: Headers
+    body: KeptBody
     following: str
     # The fragment as the seller wrote it.
     fragment: str
@@ -110,7 +113,7 @@ class PayingAdapter(BaseAdapter):
         if answer is None:
             unpaid = self._send(request, options)
             if unpaid.status_code != 402:
-                _note_hop(request, unpaid, held.hop)
+                _note_hop(request, unpaid, held)
                 return unpaid
             reply = RequestsReply(unpaid, held.asked_at, held.sent_as)
             engine = self._payer.thread_engine()
@@ -151,14 +154,21 @@ class _RequestsCall:
         self._options = options
         self._send = send
         self._kept = keep_body(request)
-        self.hop = hop = _hop_of(request)
+        hop = _hop_of(request)
         self._seconds = timeout_ms / 1000
         self.asked_at = bare(request.url)
         self.sent_as = str(request.method)
-        self.url = self.asked_at if hop is None else hop.url
-        self.method = self.sent_as if hop is None else hop.method
         self.is_redirected = hop is not None
-        self.headers = Headers(_texts(request.headers))
+        # A repeat of this call may come without a redirect, and a redirect may drop the body.
+        self.first = hop or _Hop(
+            self.asked_at,
+            self.sent_as,
+            Headers(_texts(request.headers)),
+            self._kept,
+            "",
+            urlparse(str(request.url)).fragment,
+        )
+        self.url, self.method, self.headers = self.first[:3]
         self.signal: Signal | None = Signal()
 
     @property
@@ -166,7 +176,7 @@ class _RequestsCall:
         return self._kept.is_known
 
     def body(self) -> bytes:
-        return self._kept.whole()
+        return self.first.body.whole()
 
     def send_paid(self, url: str, header: PaymentHeader, signal: Signal) -> Steps[Reply]:
         request = self._request.copy()
@@ -207,19 +217,15 @@ def _hop_of(request: requests.PreparedRequest) -> _Hop | None:
 
 
 def _note_hop(
-    request: requests.PreparedRequest, response: requests.Response, hop: _Hop | None
+    request: requests.PreparedRequest, response: requests.Response, call: _RequestsCall
 ) -> None:
     """Notes the address to which an answer redirects the request."""
     location = _SESSION.get_redirect_target(response)
     if location is None:
         return
-    sent = str(request.url)
-    # Spell the URL as for a call without a redirect: such a call may repeat this call.
-    url, method = (bare(sent), str(request.method)) if hop is None else hop[:2]
-    fragment = urlparse(sent).fragment if hop is None else hop.fragment
-    following, fragment = _redirect_of(sent, location, fragment)
+    following, fragment = _redirect_of(str(request.url), location, call.first.fragment)
     hooks: Any = request.hooks
-    hooks[_HOP] = _Hop(url, method, bare(following), fragment)
+    hooks[_HOP] = call.first._replace(following=bare(following), fragment=fragment)
 
 
 def _redirect_of(url: str, location: str, fragment: str) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from .._kernel.workers import workers
 from .._payments.call import CallOptions, Reply
 from .._x402.payload import PAYMENT_HEADERS
 from .._x402.types import PaymentHeader
-from .kept_body import keep_body
+from .kept_body import KeptBody, keep_body
 from .own import OWN
 from .replies import LoopReply, ThreadReply
 
@@ -33,10 +33,12 @@ _HOP = "exact_change.hop"
 
 
 class Hop(NamedTuple):
-    """The first address and method of a redirected call, and the address of its last redirect."""
+    """The first request of a redirected call, and the address of its last redirect."""
 
     url: str
     method: str
+    headers: Headers
+    body: KeptBody
     following: str
 
 
@@ -49,7 +51,7 @@ def hop_of(request: httpx.Request) -> Hop | None:
     return hop if hop is not None and bare(request.url) == hop.following else None
 
 
-def note_hop(request: httpx.Request, response: httpx.Response, hop: Hop | None) -> None:
+def note_hop(request: httpx.Request, response: httpx.Response, call: HttpxCall) -> None:
     """Notes the address to which an answer redirects the request."""
     if not response.has_redirect_location:
         return
@@ -57,9 +59,7 @@ def note_hop(request: httpx.Request, response: httpx.Response, hop: Hop | None) 
         following = _redirect_of(request.url, response.headers["location"])
     except httpx.InvalidURL:
         return
-    # Spell the URL as for a call without a redirect: such a call may repeat this call.
-    url, method = (bare(request.url), request.method) if hop is None else hop[:2]
-    request.extensions[_HOP] = Hop(url, method, bare(following))
+    request.extensions[_HOP] = call.first._replace(following=bare(following))
 
 
 def _redirect_of(url: httpx.URL, location: str) -> httpx.URL:
@@ -132,14 +132,15 @@ class HttpxCall:
         self._transport: Any = transport
         self._is_async = is_async
         self._kept = keep_body(request)
-        self.hop = hop = hop_of(request)
+        hop = hop_of(request)
         self._timeout = dict.fromkeys(("connect", "read", "write", "pool"), timeout_ms / 1000)
         self.asked_at = bare(request.url)
-        self.url, self.method = (
-            (self.asked_at, request.method) if hop is None else (hop.url, hop.method)
-        )
         self.is_redirected = hop is not None
-        self.headers = Headers.of_bytes(request.headers.raw)
+        # A repeat of this call may come without a redirect, and a redirect may drop the body.
+        self.first = hop or Hop(
+            self.asked_at, request.method, Headers.of_bytes(request.headers.raw), self._kept, ""
+        )
+        self.url, self.method, self.headers = self.first[:3]
         self.signal: Signal | None = request.extensions.get(_CALLER) or Signal()
 
     @property
@@ -147,7 +148,7 @@ class HttpxCall:
         return self._kept.is_known
 
     def body(self) -> bytes:
-        return self._kept.whole()
+        return self.first.body.whole()
 
     def send_paid(self, url: str, header: PaymentHeader, signal: Signal) -> Steps[Reply]:
         request, transport = self._paid(url, header), self._transport

@@ -6,7 +6,7 @@ addresses of nodes hold keys.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Mapping, NamedTuple, Sequence, TypeVar
 
 import httpx
 from typing_extensions import Protocol
@@ -16,6 +16,7 @@ from .._kernel.signals import Signal
 from .._kernel.steps import await_, call
 from .._kernel.task import Steps
 
+T = TypeVar("T")
 # The extension by which an interceptor that patches all of httpx knows the library's own requests.
 OWN = "exact_change.own"
 
@@ -110,7 +111,7 @@ class ThreadHttp:
     def send(self, request: Request, signal: Signal | None) -> Steps[Answer]:
         # Make it here, in a turn: two threads would each make a transport.
         if self._callers_transport is None and self._own_transport is None:
-            self._own_transport = self._make()
+            self._own_transport = _made(self._make)
         return call(lambda: self._send(request, signal), signal)
 
     def close(self) -> Steps[None]:
@@ -158,8 +159,16 @@ class LoopHttp:
         if self._is_closed:
             raise LostError("The client was closed.")
         if self._own_transport is None:
-            self._own_transport = self._make()
+            self._own_transport = _made(self._make)
         return self._own_transport
+
+
+def _made(make: Callable[[], T]) -> T:
+    """Returns a new transport. It reads files, and a process may have too many open already."""
+    try:
+        return make()
+    except OSError as error:
+        raise LostError(f"{type(error).__name__}: {error}") from None
 
 
 def _send(transport: httpx.BaseTransport, request: Request, signal: Signal | None) -> Answer:

@@ -49,7 +49,7 @@ class PayingTransport(httpx.BaseTransport):
         if answer is None:
             unpaid = self._send(request)
             if unpaid.status_code != 402 or not is_to_pay:
-                note_hop(request, unpaid, call.hop)
+                note_hop(request, unpaid, call)
                 return unpaid
             reply = ThreadReply(unpaid, call.asked_at, request.method)
             engine = self._payer.thread_engine()
@@ -108,7 +108,7 @@ class AsyncPayingTransport(httpx.AsyncBaseTransport):
         if answer is None:
             unpaid = await self._send(request)
             if unpaid.status_code != 402 or not is_to_pay:
-                note_hop(request, unpaid, call.hop)
+                note_hop(request, unpaid, call)
                 return unpaid
             reply = LoopReply(unpaid, call.asked_at, request.method)
             answer = await self._payer.on_loop(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+import sys
 import threading
 import weakref
 from typing import Any, Callable, TypeVar
@@ -53,6 +54,15 @@ class ThreadHost:
         """
         ended = threading.Event()
         task = Task(self, steps)
+        if sys.is_finalizing():
+            # What the program left open is closed now, and no thread runs any more. The process
+            # ends like a killed process.
+            return task.result()
+        if is_in_turn():
+            # Garbage collection closes a generator of the caller, in code of the library. A wait
+            # would stop the turn that the steps need, and so every payment of the process.
+            self.enter(task.start)
+            return task.result()
         task.then(ended.set)
         try:
             self.enter(task.start)

@@ -40,12 +40,12 @@ class Workers:
 
     def submit(self, job: Job) -> None:
         """Runs a job in an idle thread, or in a new thread."""
-        with self._lock:
-            jobs = self._idle.pop() if self._idle else None
-        if jobs is not None:
-            jobs.put(job)
+        # Without a lock: garbage collection may come in here, and close a reader that submits too.
+        try:
+            self._idle.pop().put(job)
             return
-        own: SimpleQueue[Job] = SimpleQueue()
+        except IndexError:
+            own: SimpleQueue[Job] = SimpleQueue()
         own.put(job)
         threading.Thread(target=self._work, args=(own,), name="exact-change", daemon=True).start()
 
@@ -95,17 +95,16 @@ class Workers:
             try:
                 job = jobs.get(timeout=IDLE_SECONDS)
             except Empty:
-                with self._lock:
-                    if jobs in self._idle:
-                        self._idle.remove(jobs)
-                        return
-                # `submit` has just taken this queue from the idle list: its job is about to come.
-                job = jobs.get()
+                try:
+                    self._idle.remove(jobs)
+                    return
+                except ValueError:
+                    # `submit` has just taken this queue, so its job is about to come.
+                    job = jobs.get()
             job()
             # An idle thread must keep no reference: a finalizer may wait until the answer is freed.
             del job
-            with self._lock:
-                self._idle.append(jobs)
+            self._idle.append(jobs)
 
 
 class _Timers:
