@@ -243,7 +243,7 @@ describe('an invalid option', () => {
     ['jupiterUrl', { jupiterUrl: 'jup.ag' }],
     ['jupiterApiKey', { jupiterApiKey: 5 }],
     ['swapFrom', { swapFrom: 'SOL' }],
-    ['swapFrom', { swapFrom: ['DOGE'] }],
+    ['swapFrom[0]', { swapFrom: ['DOGE'] }],
     ['retryWindow', { retryWindow: -1 }],
     ['retryWindow', { retryWindow: NaN }],
     ['retryWindow', { retryWindow: '60' }],
