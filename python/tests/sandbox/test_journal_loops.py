@@ -79,7 +79,7 @@ def test_frees_budget_and_key_when_the_loop_ends_during_the_reservation(
     query = Connection._query
 
     def held_query(self: Any, *args: Any) -> Any:
-        if "select taken, n, used, held from" in args[0] and not is_reached.is_set():
+        if "select taken, n, used, held" in args[0] and not is_reached.is_set():
             is_reached.set()
             may_end.wait(60)
         return query(self, *args)
