@@ -82,7 +82,7 @@ function lifetimeOf(
   if (directives.includes('no-store') || directives.includes('no-cache')) return 0;
   const [life = '0'] = directives.flatMap((text) => /^max-age=(\d{1,9})$/.exec(text)?.[1] ?? []);
   // A cache may have kept the 402 for a part of its life.
-  const [age = '0'] = /^\d+/.exec(unpaid.headers.get('age') ?? '') ?? [];
+  const [age = '0'] = /^\d{1,9}/.exec(unpaid.headers.get('age') ?? '') ?? [];
   return Math.min((Number(life) - Number(age)) * 1_000, MOST_MS);
 }
 

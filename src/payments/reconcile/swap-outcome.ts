@@ -100,8 +100,8 @@ function rentKept(landed: LandedTransaction, wallet: string, swap: Sent): bigint
 
 /**
  * Returns the rent of the wallet's token accounts that a landed swap created and did not close.
- * Undefined if the node's numbers contradict each other: wrong
- * numbers must not lower the costs that caps count.
+ * Undefined if the node's numbers contradict each other: wrong numbers must not lower the costs that
+ * caps count.
  */
 export function rentIn(landed: LandedTransaction, wallet: string, swap: Sent): bigint | undefined {
   const { inputMint, outputMint, relay } = swap;

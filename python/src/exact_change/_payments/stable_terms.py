@@ -18,7 +18,7 @@ from .memory import StableTerms, make_room
 _NAMED_MS = 5 * 60_000
 # Longest time that terms are kept, even if the seller states more. Milliseconds.
 _MOST_MS = 24 * 60 * 60_000
-_AGE = re.compile("[0-9]+")
+_AGE = re.compile("[0-9]{1,9}")
 _MAX_AGE = re.compile("max-age=([0-9]{1,9})")
 
 

@@ -89,8 +89,8 @@ def _rent_kept(landed: LandedTransaction, wallet: Address, sides: Sides) -> int:
 def rent_in(landed: LandedTransaction, wallet: Address, sides: Sides) -> int | None:
     """Returns the rent of the wallet's token accounts that a landed swap created.
 
-    None if the numbers of the node's
-    answer contradict each other: then they must not lower the counted cost.
+    None if the numbers of the node's answer contradict each other: then they must not lower the
+    counted cost.
     """
     own_accounts = _token_accounts_of(sides, wallet)
     if landed.error is not None or not _is_whole(landed):
