@@ -31,7 +31,7 @@ export function expandHome(path: string): string {
 }
 
 /** Returns what to do if other users may read a file with keys; undefined if they may not. */
-export function closingOf(path: string): string | undefined {
+export function modeAdvice(path: string): string | undefined {
   // Windows has no permission bits.
   const isOpen = process.platform !== 'win32' && (statSync(path).mode & 0o077) !== 0;
   return isOpen ? `Let its owner alone read it: chmod 600 ${path}` : undefined;

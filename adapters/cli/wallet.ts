@@ -6,7 +6,7 @@ import { isRecord } from '../../src/internal/record.js';
 import { createKeySigner } from '../../src/solana/keys.js';
 import { parseJson } from '../../src/internal/parse.js';
 import type { WalletPlace } from './layer.js';
-import { closingOf, configFolder, expandHome } from './paths.js';
+import { modeAdvice, configFolder, expandHome } from './paths.js';
 import { readPassphrase, type PassphraseSource } from './passphrase.js';
 import type { Terminal } from './terminal.js';
 import { decryptWallet, readEncrypted, type EncryptedWallet } from './wallet-file.js';
@@ -77,8 +77,8 @@ function encryptedWallet(
 export function readKeyFile(path: string, terminal: Terminal): string {
   try {
     const text = readFileSync(path, 'utf8');
-    const closing = closingOf(path);
-    if (closing !== undefined) terminal.say(`Other users may read ${path}. ${closing}`);
+    const advice = modeAdvice(path);
+    if (advice !== undefined) terminal.say(`Other users may read ${path}. ${advice}`);
     return text;
   } catch (cause) {
     const reason = `the file at ${path} cannot be read`;

@@ -51,18 +51,24 @@ it('ends a purchase whose process ended after its swap, before it was forgotten'
   }
 });
 
-it('takes up a swap although the journal lost the answer to its claim', async () => {
+/** Leaves an open swap on record, which never lands, of a service that has ended. */
+async function leftSwap(kind: 'dropBefore' | 'neverLands') {
   const journal = memoryJournal();
   const wallet = await sandbox.createWallet({ SOL: '0.5' });
   const owner = { wallet: wallet.address, network: SOLANA_MAINNET };
-  const first = await startService(sandbox, journal);
+  const service = await startService(sandbox, journal);
   const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
-  const signedSwap = await buyer.sign((await buyer.post(first)).body.swap?.transaction);
-  onTestFinished(sandbox.controls.node.fault('sendTransaction', { kind: 'dropBefore' }));
-  const posted = buyer.post(first, { signedSwap }).catch(() => undefined);
+  const signedSwap = await buyer.sign((await buyer.post(service)).body.swap?.transaction);
+  onTestFinished(sandbox.controls.node.fault('sendTransaction', { kind }));
+  const posted = buyer.post(service, { signedSwap }).catch(() => undefined);
   await until('the swap is on record', async () => (await listOf(journal.attempts(owner)))[0]);
-  await first.close();
+  await service.close();
   await posted;
+  return { journal, owner };
+}
+
+it('takes up a swap although the journal lost the answer to its claim', async () => {
+  const { journal, owner } = await leftSwap('dropBefore');
   sandbox.controls.node.warp();
 
   const { coordination } = newWallet();
@@ -161,17 +167,7 @@ async function serviceAfterPruning(journal: Journal, options: Partial<LocalOptio
 
 describe('what no node remembers when the next service starts', () => {
   it('ends a swap as uncertain, and counts its full bound', async () => {
-    const journal = memoryJournal();
-    const wallet = await sandbox.createWallet({ SOL: '0.5' });
-    const owner = { wallet: wallet.address, network: SOLANA_MAINNET };
-    const first = await startService(sandbox, journal);
-    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
-    const signedSwap = await buyer.sign((await buyer.post(first)).body.swap?.transaction);
-    onTestFinished(sandbox.controls.node.fault('sendTransaction', { kind: 'neverLands' }));
-    const posted = buyer.post(first, { signedSwap }).catch(() => undefined);
-    await until('the swap is on record', async () => (await listOf(journal.attempts(owner)))[0]);
-    await first.close();
-    await posted;
+    const { journal, owner } = await leftSwap('neverLands');
     const next = await serviceAfterPruning(journal);
     await next.transport.resume();
     const ended = await until('it has ended', async () =>

@@ -4,7 +4,7 @@ import { withClient, type OpenClient } from '../client.js';
 import { checkAccounts } from '../doctor/accounts.js';
 import { fail, ok, warn, type Finding } from '../doctor/finding.js';
 import { checkNode } from '../doctor/node.js';
-import { closingOf } from '../paths.js';
+import { modeAdvice } from '../paths.js';
 import type { Command } from '../report.js';
 import type { Settings } from '../settings.js';
 import { tableText } from '../table.js';
@@ -56,11 +56,11 @@ function checkFiles({ wallet, settings, client }: OpenClient): Finding[] {
   const { source, isEncrypted } = wallet;
   const where = `${client.address} from ${source}`;
   const isFile = settings.wallet === undefined || 'file' in settings.wallet;
-  const closing = isFile ? closingOf(source) : undefined;
+  const advice = isFile ? modeAdvice(source) : undefined;
   const key =
-    closing === undefined
+    advice === undefined
       ? ok('wallet', `${where}${isEncrypted ? ', encrypted' : ', not encrypted'}`)
-      : warn('wallet', `${where}, which other users may read`, closing);
+      : warn('wallet', `${where}, which other users may read`, advice);
   return [key, ...checkConfig(settings)];
 }
 
@@ -69,11 +69,11 @@ function checkConfig({ configFile, ...settings }: Settings): Finding[] {
   const hasKeys = [settings.jupiterApiKey, settings.apiKey, settings.serviceKey].some(
     (key) => key !== undefined,
   );
-  const closing = hasKeys ? closingOf(configFile) : undefined;
+  const advice = hasKeys ? modeAdvice(configFile) : undefined;
   return [
-    closing === undefined
+    advice === undefined
       ? ok('config', configFile)
-      : warn('config', `${configFile} may be read by other users`, closing),
+      : warn('config', `${configFile} may be read by other users`, advice),
   ];
 }
 
