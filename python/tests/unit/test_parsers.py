@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from exact_change._base.network import SOLANA_MAINNET
 from exact_change._base.text import clean_text
 from exact_change._base.urls import parse_address
 from exact_change._firewall.envelope import read_transaction
+from exact_change._firewall.simulation import is_guard_failure
 from exact_change._solana.address import address_bytes, address_of, is_address
 from exact_change._solana.message import decode_message, decode_transaction
 from exact_change._solana.rpc.failover import explain
@@ -217,3 +219,8 @@ def without_gaps(answer: Any) -> Any:
     if not is_record(answer):
         return answer
     return {name: without_gaps(field) for name, field in answer.items() if field is not ...}
+
+
+def test_reads_the_instruction_of_any_failed_simulation() -> None:
+    simulation: Any = SimpleNamespace(error='{"InstructionError":[%s,1]}' % ("9" * 5_000))
+    assert is_guard_failure(simulation, 3)

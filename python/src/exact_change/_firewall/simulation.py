@@ -19,7 +19,7 @@ from .rule import RULE_TEXTS, Rule, enforce, refusal
 # The life of a blockhash, because after that a new transaction is made anyway. A node that is slow
 # with one answer is no reason to refuse.
 _MOST_SLOTS_APART = 150
-_INSTRUCTION_ERROR = re.compile(r"InstructionError\D*(\d+)")
+_INSTRUCTION_ERROR = re.compile(r"InstructionError[^0-9]*([0-9]{1,9})")
 
 
 class TokenAfter(NamedTuple):
