@@ -14,23 +14,8 @@ import { parseOptions } from '../../src/config/parse-options.js';
 import { CODES, errorCodes, isErrorCode } from '../../src/errors/codes.js';
 import { UNSAFE } from '../../src/internal/unsafe-text.js';
 import { attemptStates } from '../../src/journal/states.js';
-import {
-  ASSOCIATED_TOKEN_PROGRAM,
-  COMPUTE_BUDGET_PROGRAM,
-  JUPITER_EVENT_AUTHORITY,
-  JUPITER_PROGRAM,
-  LOOKUP_TABLE_PROGRAM,
-  MEMO_PROGRAM,
-  networkNames,
-  pinnedMints,
-  SOLANA_DEVNET,
-  SOLANA_MAINNET,
-  SOLANA_TESTNET,
-  SYSTEM_PROGRAM,
-  TOKEN_2022_PROGRAM,
-  TOKEN_PROGRAM,
-  WSOL_MINT,
-} from '../../src/network.js';
+import { networkNames, pinnedMints, SOLANA_DEVNET, SOLANA_MAINNET, SOLANA_TESTNET, TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../src/network.js';
+import { ASSOCIATED_TOKEN_PROGRAM, COMPUTE_BUDGET_PROGRAM, JUPITER_EVENT_AUTHORITY, JUPITER_PROGRAM, LOOKUP_TABLE_PROGRAM, MEMO_PROGRAM, SYSTEM_PROGRAM } from '../../src/solana/programs.js';
 import { outcomes } from '../../src/payments/execute/outcomes.js';
 import { harmlessExtensions, issuerExtensions } from '../../src/payments/plan/supported-mint.js';
 import { PERIODS } from '../../src/policy/periods.js';

@@ -1,6 +1,7 @@
 import { base58 } from '../internal/bytes.js';
 import { refuse } from '../internal/options.js';
-import { isTokenProgram, MEMO_PROGRAM, SYSTEM_PROGRAM } from '../network.js';
+import { isTokenProgram } from '../network.js';
+import { MEMO_PROGRAM, SYSTEM_PROGRAM } from '../solana/programs.js';
 import type { OfferReading } from '../protocols/protocol.js';
 import type { Offer, PaymentRequired } from '../protocols/types.js';
 import { verifySignature } from '../solana/keys.js';

@@ -1,7 +1,8 @@
 import { base58 } from '../internal/bytes.js';
 import { refuse } from '../internal/options.js';
 import type { SignedSwap } from '../journal/types.js';
-import { COMPUTE_BUDGET_PROGRAM, SYSTEM_PROGRAM, WSOL_MINT } from '../network.js';
+import { WSOL_MINT } from '../network.js';
+import { COMPUTE_BUDGET_PROGRAM, SYSTEM_PROGRAM } from '../solana/programs.js';
 import type { PaymentContext } from '../payments/context.js';
 import type { SwapTaking } from '../payments/execute/swap-bound.js';
 import { verifySignature } from '../solana/keys.js';

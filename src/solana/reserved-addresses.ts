@@ -1,3 +1,4 @@
+import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../network.js';
 import {
   ASSOCIATED_TOKEN_PROGRAM,
   COMPUTE_BUDGET_PROGRAM,
@@ -6,9 +7,7 @@ import {
   LOOKUP_TABLE_PROGRAM,
   MEMO_PROGRAM,
   SYSTEM_PROGRAM,
-  TOKEN_2022_PROGRAM,
-  TOKEN_PROGRAM,
-} from '../network.js';
+} from './programs.js';
 import type { Address } from './types.js';
 
 export const reservedAddresses: ReadonlySet<Address> = new Set([

@@ -13,7 +13,7 @@ import {
   TARGET,
   VENUE,
 } from '../../adapters/sandbox/venue/venue.mjs';
-import { SYSTEM_PROGRAM } from '../../src/network.js';
+import { SYSTEM_PROGRAM } from '../../src/solana/programs.js';
 import { connectRpc } from '../../src/solana/rpc/connection.js';
 import { computeUnitLimit } from '../../src/solana/transactions/instructions.js';
 import { createSeedSigner } from '../../src/solana/keys.js';

@@ -3,12 +3,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startNode } from '../../adapters/sandbox/node/index.js';
 import type { NodeOptions, SandboxNode } from '../../adapters/sandbox/node/index.js';
 import { SANDBOX_MINTS } from '../../adapters/sandbox/mints.js';
-import {
-  LOOKUP_TABLE_PROGRAM,
-  SOLANA_MAINNET,
-  SYSTEM_PROGRAM,
-  TOKEN_2022_PROGRAM,
-} from '../../src/network.js';
+import { SOLANA_MAINNET, TOKEN_2022_PROGRAM } from '../../src/network.js';
+import { LOOKUP_TABLE_PROGRAM, SYSTEM_PROGRAM } from '../../src/solana/programs.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
 import { associatedTokenAddress } from '../../src/solana/tokens/accounts.js';
 import { decodeMint, decodeTokenAccount } from '../../src/solana/tokens/decode.js';

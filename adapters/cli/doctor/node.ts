@@ -1,6 +1,6 @@
 import { base64 } from '../../../src/internal/bytes.js';
 import { isRecord } from '../../../src/internal/record.js';
-import { MEMO_PROGRAM } from '../../../src/network.js';
+import { MEMO_PROGRAM } from '../../../src/solana/programs.js';
 import { compileMessage, SIGNATURE_BYTES } from '../../../src/solana/transactions/compile.js';
 import { fail, ok, warn, type Finding } from './finding.js';
 import { askNode } from './rpc.js';

@@ -1,7 +1,8 @@
 import { U64_MAX } from '../../amount.js';
 import { TransactionError } from '../../errors.js';
 import { isSameList } from '../../internal/bytes.js';
-import { COMPUTE_BUDGET_PROGRAM, isTokenProgram, MEMO_PROGRAM } from '../../network.js';
+import { isTokenProgram } from '../../network.js';
+import { COMPUTE_BUDGET_PROGRAM, MEMO_PROGRAM } from '../../solana/programs.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import { decodeMessage, type DecodedInstruction } from '../../solana/transactions/transaction.js';
 import type { Address } from '../../solana/types.js';

@@ -1,6 +1,7 @@
 import { viewOf } from '../../internal/bytes.js';
 import { sha256 } from '../../internal/sha2.js';
-import { ASSOCIATED_TOKEN_PROGRAM, isTokenProgram } from '../../network.js';
+import { isTokenProgram } from '../../network.js';
+import { ASSOCIATED_TOKEN_PROGRAM } from '../programs.js';
 import { addressBytes, addressOf } from '../address.js';
 import { isOnCurve } from '../curve.js';
 import type { Account } from '../rpc/rpc.js';

@@ -1,5 +1,6 @@
 import { base58, viewOf } from '../../internal/bytes.js';
-import { isTokenProgram, SYSTEM_PROGRAM } from '../../network.js';
+import { isTokenProgram } from '../../network.js';
+import { SYSTEM_PROGRAM } from '../programs.js';
 import type { UnknownRecord } from '../../internal/record.js';
 import { isAddress } from '../address.js';
 import { Fault } from '../rpc/fault.js';

@@ -1,6 +1,6 @@
 import { U64_MAX } from '../../amount.js';
 import { TransactionError } from '../../errors.js';
-import { COMPUTE_BUDGET_PROGRAM, MEMO_PROGRAM } from '../../network.js';
+import { COMPUTE_BUDGET_PROGRAM, MEMO_PROGRAM } from '../programs.js';
 import type { Address, Instruction } from '../types.js';
 
 /** First byte of the data: two token instructions, and two of the compute budget program. */

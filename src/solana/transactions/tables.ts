@@ -2,7 +2,7 @@ import { U64_MAX } from '../../amount.js';
 import { setNewest } from '../../internal/newest.js';
 import { viewOf } from '../../internal/bytes.js';
 import { sinceThen, systemRuntime } from '../../internal/runtime.js';
-import { LOOKUP_TABLE_PROGRAM } from '../../network.js';
+import { LOOKUP_TABLE_PROGRAM } from '../programs.js';
 import { keyAt } from '../tokens/accounts.js';
 import type { Account, CallOptions, Rpc } from '../rpc/rpc.js';
 import type { Address, LookupTable } from '../types.js';

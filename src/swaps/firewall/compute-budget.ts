@@ -1,6 +1,6 @@
 import { ceilDiv } from '../../amount.js';
 import { viewOf } from '../../internal/bytes.js';
-import { COMPUTE_BUDGET_PROGRAM } from '../../network.js';
+import { COMPUTE_BUDGET_PROGRAM } from '../../solana/programs.js';
 import type { Instruction } from '../../solana/types.js';
 
 export const MAX_COMPUTE_UNITS = 1_400_000;

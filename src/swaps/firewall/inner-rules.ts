@@ -1,4 +1,5 @@
-import { isTokenProgram, SYSTEM_PROGRAM } from '../../network.js';
+import { isTokenProgram } from '../../network.js';
+import { SYSTEM_PROGRAM } from '../../solana/programs.js';
 import type { InnerInstruction } from '../../solana/rpc/rpc.js';
 import type { Address } from '../../solana/types.js';
 import type { Rule } from './rule.js';

@@ -1,5 +1,5 @@
 import { viewOf } from '../../internal/bytes.js';
-import { SYSTEM_PROGRAM } from '../../network.js';
+import { SYSTEM_PROGRAM } from '../../solana/programs.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import type { SwapExpectation } from './instruction-rules.js';
 

@@ -1,4 +1,4 @@
-import { SYSTEM_PROGRAM } from '../../network.js';
+import { SYSTEM_PROGRAM } from '../../solana/programs.js';
 import type { Instruction } from '../../solana/types.js';
 import { isSwap } from './decoders.js';
 import type { Rule } from './rule.js';

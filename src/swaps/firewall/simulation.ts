@@ -1,5 +1,5 @@
 import { TransactionError, cleanText } from '../../errors.js';
-import { SYSTEM_PROGRAM } from '../../network.js';
+import { SYSTEM_PROGRAM } from '../../solana/programs.js';
 import type { Account, Simulation } from '../../solana/rpc/rpc.js';
 import { type TokenAccount, uncountedLamports } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';

@@ -1,11 +1,6 @@
 import { sumAmounts } from '../../amount.js';
-import {
-  ASSOCIATED_TOKEN_PROGRAM,
-  SYSTEM_PROGRAM,
-  TOKEN_PROGRAM,
-  TOKEN_PROGRAMS,
-  WSOL_MINT,
-} from '../../network.js';
+import { TOKEN_PROGRAM, TOKEN_PROGRAMS, WSOL_MINT } from '../../network.js';
+import { ASSOCIATED_TOKEN_PROGRAM, SYSTEM_PROGRAM } from '../../solana/programs.js';
 import type { Address } from '../../solana/types.js';
 import { computeBudgetOf, MAX_COMPUTE_UNITS, priorityFeeOf } from './compute-budget.js';
 import { decodeSwap, programName } from './decoders.js';

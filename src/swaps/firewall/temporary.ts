@@ -1,4 +1,5 @@
-import { SYSTEM_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
+import { TOKEN_PROGRAM } from '../../network.js';
+import { SYSTEM_PROGRAM } from '../../solana/programs.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import type { SwapDecoder } from '../provider.js';
 import { isSwap, temporaryOf } from './decoders.js';

@@ -1,10 +1,5 @@
-import {
-  JUPITER_EVENT_AUTHORITY,
-  JUPITER_PROGRAM,
-  SYSTEM_PROGRAM,
-  TOKEN_PROGRAM,
-  WSOL_MINT,
-} from '../../network.js';
+import { TOKEN_PROGRAM, WSOL_MINT } from '../../network.js';
+import { JUPITER_EVENT_AUTHORITY, JUPITER_PROGRAM, SYSTEM_PROGRAM } from '../../solana/programs.js';
 import { addressBytes } from '../../solana/address.js';
 import { programAddress } from '../../solana/tokens/accounts.js';
 import type { Address, Instruction } from '../../solana/types.js';

@@ -1,4 +1,4 @@
-import { SYSTEM_PROGRAM } from '../../network.js';
+import { SYSTEM_PROGRAM } from '../../solana/programs.js';
 import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import { compileMessage } from '../../solana/transactions/compile.js';
 import { withdrawExcessLamports } from '../../solana/transactions/instructions.js';

@@ -1,5 +1,6 @@
 import { FundsError } from '../../errors.js';
-import { SYSTEM_PROGRAM, WSOL_MINT } from '../../network.js';
+import { WSOL_MINT } from '../../network.js';
+import { SYSTEM_PROGRAM } from '../../solana/programs.js';
 import type { Account } from '../../solana/rpc/rpc.js';
 import {
   decodeTokenAccount,

@@ -1,5 +1,6 @@
 import { FundsError } from '../../errors.js';
-import { SYSTEM_PROGRAM, TOKEN_PROGRAM, TOKEN_PROGRAMS, WSOL_MINT } from '../../network.js';
+import { TOKEN_PROGRAM, TOKEN_PROGRAMS, WSOL_MINT } from '../../network.js';
+import { SYSTEM_PROGRAM } from '../../solana/programs.js';
 import type { Account, CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import { ACCOUNT_BYTES, associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import { type Mint, mintAt } from '../../solana/tokens/decode.js';

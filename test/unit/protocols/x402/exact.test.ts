@@ -8,12 +8,8 @@ import {
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { U64_MAX } from '../../../../src/amount.js';
-import {
-  MEMO_PROGRAM,
-  SOLANA_MAINNET,
-  TOKEN_2022_PROGRAM,
-  TOKEN_PROGRAM,
-} from '../../../../src/network.js';
+import { SOLANA_MAINNET, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../../../src/network.js';
+import { MEMO_PROGRAM } from '../../../../src/solana/programs.js';
 import type { PaymentFacts } from '../../../../src/protocols/protocol.js';
 import type { Offer } from '../../../../src/protocols/types.js';
 import { exactPaymentBytes } from '../../../../src/protocols/x402/exact.js';

@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
-import { LOOKUP_TABLE_PROGRAM, TOKEN_PROGRAM } from '../../../../src/network.js';
+import { TOKEN_PROGRAM } from '../../../../src/network.js';
+import { LOOKUP_TABLE_PROGRAM } from '../../../../src/solana/programs.js';
 import { systemRuntime, type Runtime } from '../../../../src/internal/runtime.js';
 import { addressBytes, addressOf } from '../../../../src/solana/address.js';
 import { createBlockhashSource } from '../../../../src/solana/rpc/blockhash.js';

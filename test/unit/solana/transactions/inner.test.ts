@@ -1,12 +1,11 @@
 import { base58 } from '@scure/base';
 import { describe, expect, it } from 'vitest';
+import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../../../src/network.js';
 import {
   ASSOCIATED_TOKEN_PROGRAM,
   MEMO_PROGRAM,
   SYSTEM_PROGRAM,
-  TOKEN_2022_PROGRAM,
-  TOKEN_PROGRAM,
-} from '../../../../src/network.js';
+} from '../../../../src/solana/programs.js';
 import { addressOf } from '../../../../src/solana/address.js';
 import { Fault } from '../../../../src/solana/rpc/fault.js';
 import { readInner } from '../../../../src/solana/transactions/inner.js';

@@ -4,13 +4,12 @@ import type { Instruction as KitInstruction } from '@solana/kit';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { U64_MAX } from '../../../../src/amount.js';
+import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../../../src/network.js';
 import {
   ASSOCIATED_TOKEN_PROGRAM,
   MEMO_PROGRAM,
   SYSTEM_PROGRAM,
-  TOKEN_2022_PROGRAM,
-  TOKEN_PROGRAM,
-} from '../../../../src/network.js';
+} from '../../../../src/solana/programs.js';
 import { addressOf } from '../../../../src/solana/address.js';
 import { compileMessage } from '../../../../src/solana/transactions/compile.js';
 import {

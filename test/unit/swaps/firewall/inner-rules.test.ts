@@ -1,12 +1,11 @@
 import { base58 } from '@scure/base';
 import { describe, expect, it } from 'vitest';
+import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../../../src/network.js';
 import {
   ASSOCIATED_TOKEN_PROGRAM,
   JUPITER_PROGRAM,
   SYSTEM_PROGRAM,
-  TOKEN_2022_PROGRAM,
-  TOKEN_PROGRAM,
-} from '../../../../src/network.js';
+} from '../../../../src/solana/programs.js';
 import { readInner } from '../../../../src/solana/transactions/inner.js';
 import { type InnerSubject, innerRules } from '../../../../src/swaps/firewall/inner-rules.js';
 import { brokenBy } from '../../../../src/swaps/firewall/rule.js';

@@ -9,7 +9,8 @@ import {
   sharedAccountsExactOutRouteV2,
 } from '../../../../adapters/sandbox/venue/venue.mjs';
 import { isExactChangeError } from '../../../../src/errors.js';
-import { MEMO_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../../../src/network.js';
+import { TOKEN_PROGRAM, WSOL_MINT } from '../../../../src/network.js';
+import { MEMO_PROGRAM } from '../../../../src/solana/programs.js';
 import { associatedTokenAddress } from '../../../../src/solana/tokens/accounts.js';
 import {
   computeUnitPrice,

@@ -1,6 +1,7 @@
 import { address, getAddressEncoder } from '@solana/kit';
 import { describe, expect, it } from 'vitest';
-import { JUPITER_PROGRAM, SYSTEM_PROGRAM, TOKEN_PROGRAM } from '../../../../src/network.js';
+import { TOKEN_PROGRAM } from '../../../../src/network.js';
+import { JUPITER_PROGRAM, SYSTEM_PROGRAM } from '../../../../src/solana/programs.js';
 import type { Account, InnerInstruction, Simulation } from '../../../../src/solana/rpc/rpc.js';
 import type { Floors } from '../../../../src/swaps/firewall/guard.js';
 import { type OwnAccount, readOwnAccount } from '../../../../src/swaps/transaction/own-account.js';

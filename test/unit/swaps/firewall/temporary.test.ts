@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { JUPITER_PROGRAM, SYSTEM_PROGRAM, TOKEN_PROGRAM } from '../../../../src/network.js';
+import { TOKEN_PROGRAM } from '../../../../src/network.js';
+import { JUPITER_PROGRAM, SYSTEM_PROGRAM } from '../../../../src/solana/programs.js';
 import type { InnerInstruction, Simulation } from '../../../../src/solana/rpc/rpc.js';
 import type { Instruction } from '../../../../src/solana/types.js';
 import { inspectTransaction, type InspectionNode } from '../../../../src/swaps/firewall/inspect.js';
