@@ -118,7 +118,7 @@ export function postgresJournal(options: PostgresJournalOptions): PostgresJourna
     tell: (query) => query('select pg_notify($1, $2)::text', [channel, JOBS]),
     listen: () => session.revive(),
   });
-  const session = createSession(database, {
+  const session = createSession(database, tables, {
     channel,
     async restore(query, holder) {
       await locks.restore(query);

@@ -231,18 +231,23 @@ export interface Wire {
   speak(): void;
   /** Ends all current connections. */
   cut(): void;
+  /** Ends all current connections, which the database does not notice. */
+  vanish(): Promise<void>;
   close(): Promise<void>;
 }
 
 export async function wireTo(address: string): Promise<Wire> {
   const target = new URL(address);
   const sockets = new Set<Socket>();
+  const nears = new Set<Socket>();
   let silent = false;
   let unplugged = false;
   const server = createServer((near) => {
     const far = connect(Number(target.port), target.hostname);
     // A connection that lost data delivers nothing more, as TCP would stall.
     let torn = false;
+    nears.add(near);
+    near.on('close', () => nears.delete(near));
     for (const [from, to] of [
       [near, far],
       [far, near],
@@ -274,6 +279,11 @@ export async function wireTo(address: string): Promise<Wire> {
       unplugged = false;
     },
     cut,
+    async vanish() {
+      unplugged = true;
+      await Promise.all([...nears].map((near) => once(near.destroy(), 'close')));
+      unplugged = false;
+    },
     async close() {
       cut();
       server.close();

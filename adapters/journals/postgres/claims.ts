@@ -1,7 +1,6 @@
 import type { Along, Claims } from '../../../src/journal/types.js';
 import type { Database, Query } from './database.js';
 import { digest } from './keys.js';
-import { ignored } from './pool.js';
 import type { Session } from './session.js';
 import { statementsOf } from './statements.js';
 import type { Tables } from './tables.js';
@@ -19,7 +18,7 @@ export interface SharedClaims extends Claims {
     along: Along,
     write: (along: object) => Promise<T>,
   ): Promise<T>;
-  /** Writes the claims of this instance again, in the name of a new connection. */
+  /** Writes the claims of this instance again, because another instance may have deleted them. */
   restore(query: Query, holder: string): Promise<void>;
   clear(database: Database): Promise<void>;
 }
@@ -53,11 +52,6 @@ export function sharedClaims(
   };
   const holderNow = async () =>
     session.holder ?? (await session.run('claim', (_, holder) => Promise.resolve(holder)));
-  const claimAgain = (names: readonly string[]) =>
-    session.run('claim', (query, holder) => {
-      const stillMine = names.filter((claim) => mine.has(claim));
-      return write(query, stillMine, holder);
-    });
   return {
     async take(ids) {
       const names = ids.map(name);
@@ -77,10 +71,7 @@ export function sharedClaims(
       return claiming(names, async () => {
         const holder = names.length === 0 ? undefined : await holderNow();
         for (const id of dropped) mine.delete(id);
-        const result = await writeAlong({ ...rest, claim: names, drop: dropped, instance, holder });
-        // If the session has a new connection, this write put back the name of the old connection.
-        if (session.holder !== holder && names.length > 0) void claimAgain(names).catch(ignored);
-        return result;
+        return writeAlong({ ...rest, claim: names, drop: dropped, instance, holder });
       });
     },
     async live(ids) {

@@ -3,9 +3,15 @@ import { systemRuntime } from '../../../src/internal/runtime.js';
 import { queryOn, type Database, type Query } from './database.js';
 import { closed as closedError, failure } from './failure.js';
 import { randomLockKey } from './keys.js';
-import type { PostgresClient } from './pool.js';
+import { ignored, type PostgresClient } from './pool.js';
+import { statementsOf } from './statements.js';
+import type { Tables } from './tables.js';
 
 const GIVES_UP: readonly string[] = ['unlock', 'unclaim'];
+
+/** Settings by which Postgres frees the locks of a vanished machine within half a minute. */
+const KEEPALIVE =
+  'set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 4';
 
 /** Milliseconds before the connection is opened again, at first and at most. */
 const REOPEN_MS = { first: 50, most: 2_000 };
@@ -21,8 +27,7 @@ export interface Session {
    */
   run<T>(step: string, work: (query: Query, holder: string) => Promise<T>): Promise<T>;
   /**
-   * The holder key of the connection, while it is open: the key of an advisory lock that only this
-   * connection ever held.
+   * The key of an advisory lock that only connections of this session ever hold, while one is open.
    */
   readonly holder: string | undefined;
   /** Opens the connection again if it was lost, in the background. */
@@ -41,13 +46,14 @@ export interface SessionEvents {
 }
 
 interface Open {
-  readonly holder: string;
   readonly client: PostgresClient;
   readonly query: Query;
   end(): void;
 }
 
-export function createSession(database: Database, events: SessionEvents): Session {
+export function createSession(database: Database, tables: Tables, events: SessionEvents): Session {
+  const text = statementsOf(tables);
+  const holder = randomLockKey();
   let open: Open | undefined;
   let tail: Promise<unknown> = Promise.resolve();
   let reviving = false;
@@ -69,14 +75,24 @@ export function createSession(database: Database, events: SessionEvents): Sessio
     client.on('notification', ({ channel, payload }) => {
       if (channel === events.channel) events.notified(payload ?? '');
     });
-    const line: Open = { client, query: queryOn(client), holder: randomLockKey(), end };
+    const line: Open = { client, query: queryOn(client), end };
     try {
-      await untilAborted(prepare(line, events), signal);
+      await untilAborted(prepare(line.query), signal);
     } catch (error) {
       end();
       throw error;
     }
     return line;
+  };
+
+  const prepare = async (query: Query): Promise<void> => {
+    // The channel's name has only safe letters, so it needs no escape.
+    await query(`${KEEPALIVE}; listen "${events.channel}"`);
+    // Postgres may keep a lost connection, with its locks, until it notices the loss. So end that
+    // connection first, and wait for its end. Not every role may: then only the wait remains.
+    await query(text.endHolder, [holder]).catch(ignored);
+    await query(text.hold, [holder]);
+    await events.restore(query, holder);
   };
 
   const run: Session['run'] = async (step, work) => {
@@ -94,7 +110,7 @@ export function createSession(database: Database, events: SessionEvents): Sessio
       const line = open;
       line.client.ref?.();
       try {
-        return await untilAborted(work(line.query, line.holder), deadline.signal);
+        return await untilAborted(work(line.query, holder), deadline.signal);
       } catch (error) {
         // The fate of the statement is unknown: end the connection, so that it holds no lock.
         line.end();
@@ -132,7 +148,7 @@ export function createSession(database: Database, events: SessionEvents): Sessio
   return {
     run,
     get holder() {
-      return open?.holder;
+      return open === undefined ? undefined : holder;
     },
     revive: () => void revive(),
     async close() {
@@ -141,15 +157,4 @@ export function createSession(database: Database, events: SessionEvents): Sessio
       open?.end();
     },
   };
-}
-
-/** Settings by which Postgres frees the locks of a vanished machine within half a minute. */
-const KEEPALIVE =
-  'set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 4';
-
-async function prepare({ query, holder }: Open, events: SessionEvents): Promise<void> {
-  // The channel's name has only safe letters, so it needs no escape.
-  await query(`${KEEPALIVE}; listen "${events.channel}"`);
-  await query('select pg_advisory_lock($1::bigint)::text', [holder]);
-  await events.restore(query, holder);
 }

@@ -8,14 +8,13 @@ export const LOCK = 'select pg_advisory_xact_lock($1::bigint)::text';
 /** Attempts that one statement fetches. */
 export const PAGE = 500;
 
-/**
- * Selects the advisory lock keys (64 bits) that connections to this database hold. Postgres shows
- * each key in two halves.
- */
-const HOLDERS = `
-  select (classid::bigint << 32) | objid::bigint from pg_locks
-  where locktype = 'advisory' and objsubid = 1 and granted
+/** The key of an advisory lock (64 bits). Postgres shows it in two halves. */
+const KEY = '(classid::bigint << 32) | objid::bigint';
+const LOCKS = `from pg_locks where locktype = 'advisory' and objsubid = 1
     and database = (select oid from pg_database where datname = current_database())`;
+
+/** Selects the keys that connections to this database hold. */
+const HOLDERS = `select ${KEY} ${LOCKS} and granted`;
 
 /** Returns the statements of the journal. `spec/postgres.json` has them for other languages. */
 export function statementsOf(tables: Tables) {
@@ -62,6 +61,8 @@ export function statementsOf(tables: Tables) {
     forgetCounters: `delete from ${counters} where used_at < now() - interval '1 day'`,
     lock: 'select pg_try_advisory_lock($1::bigint)::text as locked',
     unlock: `select pg_advisory_unlock(key)::text, pg_notify($2, key::text)::text from unnest($1::bigint[]) as held (key)`,
+    // Ends the connections that hold a key or wait for it.
+    endHolder: `select pg_terminate_backend(pid)::text ${LOCKS} and ${KEY} = $1::bigint`,
     hold: 'select pg_advisory_lock($1::bigint)::text',
     hasOutbox: 'select to_regclass($1)::text as name',
     hasTables: `select tablename::text from pg_tables where schemaname = $1 and tablename = 'version'`,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from pathlib import Path
 from typing import Any, Callable
 
@@ -112,6 +113,36 @@ def test_frees_a_lock_that_the_database_gave_after_the_loop_closed(
         hold_on_a_loop(journal.shared.coordination(OWNER).locks, is_reached, signal=signal)
         may_end.set()
         hold_soon(other.shared.coordination(OWNER).locks)
+
+
+def test_keeps_a_lock_though_postgres_still_has_the_lost_connection(sandbox: Sandbox) -> None:
+    """Postgres may notice the loss of a connection much later, and keep its locks till then."""
+    has_lock, may_free = threading.Event(), threading.Event()
+
+    def work() -> Steps[None]:
+        has_lock.set()
+        yield from call(lambda: may_free.wait(60))
+
+    address, end = sandbox.call("createDatabase"), time.monotonic() + 60
+    with journal_of({"connectionString": address}) as journal:
+        shared: Any = journal.shared
+        coordination = shared.coordination(OWNER)
+        holding = begin(threads, coordination.locks.hold(["lock"], work))
+        assert has_lock.wait(60)
+        wire = Connection(address, end)
+
+        def holders() -> list[str]:
+            text = "select pid::text from pg_locks where locktype = 'advisory'"
+            return [row["pid"] for row in wire.query(text, end=end)]
+
+        before = holders()
+        shared._parts.session._open.is_over = True
+        threads.run(coordination.claims.take(["one"]))
+        until("the lost connection has ended", lambda: before[0] not in holders())
+        assert len(holders()) == len(before)
+        may_free.set()
+        until("the holder has ended", lambda: holding.is_settled)
+        wire.close()
 
 
 def test_frees_a_lock_of_a_file_when_the_loop_closed_while_another_file_replaced_it(

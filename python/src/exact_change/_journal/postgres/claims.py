@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Mapping, Sequence, TypeVar
 
-from ..._kernel.steps import background, quiet
 from ..._kernel.task import Steps
 from ..types import Along
 from .connection import Query
@@ -85,13 +84,10 @@ class SharedClaims:
             raise
         if not is_done(result):
             self._leave(names)
-        # If the session has a new connection, this write put back the name of the old connection.
-        elif names and self.session.holder != holder:
-            yield from background(quiet(self.session.run("claim", self._writing(names))))
         return result
 
     def restore(self, query: Query, holder: str) -> None:
-        """Writes the claims of this process again, in the name of a new connection."""
+        """Writes the claims of this process again: another process may have deleted them."""
         mine = list(self._mine)
         query(self._statements["claim"], [mine, self._instance, holder])
         # This may delete the claims of a process that lost its connection. That process writes its

@@ -5,9 +5,10 @@ Postgres frees them when the connection ends, also after a crash.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import time
-from typing import Any, Callable, NamedTuple, TypeVar
+from typing import Any, Callable, TypeVar
 
 from typing_extensions import Protocol
 
@@ -16,7 +17,7 @@ from ..._kernel.steps import call, join, quiet, settled, sleep
 from ..._kernel.task import Steps, Task, begin
 from .connection import Connection, Query
 from .database import Database
-from .failures import closed, unavailable
+from .failures import SqlError, closed, unavailable
 from .keys import random_lock_key
 from .statements import Statements
 
@@ -52,12 +53,6 @@ class SessionEvents(Protocol):
         ...
 
 
-class _Open(NamedTuple):
-    connection: Connection
-    # The key of an advisory lock that only this connection ever held.
-    holder: str
-
-
 class Session:
     """One lasting connection, which listens on ``channel``."""
 
@@ -68,15 +63,17 @@ class Session:
         self._statements = statements
         self._channel = channel
         self._events = events
-        self._open: _Open | None = None
+        self._open: Connection | None = None
+        # The key of an advisory lock that only connections of this session ever hold.
+        self._holder = random_lock_key()
         self._last: Task[Any] | None = None
         self._reviving = False
         self._is_closed = False
 
     @property
     def holder(self) -> str | None:
-        """The holder key of the connection, while it is open."""
-        return None if self._open is None else self._open.holder
+        """The holder key of the session, while its connection is open."""
+        return None if self._open is None else self._holder
 
     def run(self, step: str, work: Callable[[Query, str], T]) -> Steps[T]:
         """Runs statements on the connection, one call after the other; opens it if needed.
@@ -108,9 +105,9 @@ class Session:
         self._is_closed = True
         if self._last is not None:
             yield from settled(self._last)
-        open_, self._open = self._open, None
-        if open_ is not None:
-            yield from call(open_.connection.close)
+        connection, self._open = self._open, None
+        if connection is not None:
+            yield from call(connection.close)
 
     def _turn(
         self, before: Task[Any] | None, step: str, end: float, work: Callable[[Query, str], T]
@@ -128,43 +125,47 @@ class Session:
             if step in _GIVES_UP and self._open is not None:
                 self._end(self._open)
             raise TimeoutError("Other work on the connection took too long.")
-        open_ = self._open
-        if open_ is None or open_.connection.is_over:
-            open_ = self._connect(end)
+        connection = self._open
+        if connection is None or connection.is_over:
+            connection = self._connect(end)
         try:
-            return work(functools.partial(open_.connection.query, end=end), open_.holder)
+            return work(functools.partial(connection.query, end=end), self._holder)
         except BaseException:
             # The fate of the statement is unknown: end the connection, so that it holds no lock.
-            self._end(open_)
+            self._end(connection)
             raise
 
-    def _connect(self, end: float) -> _Open:
+    def _connect(self, end: float) -> Connection:
         connection = self._database.pool.connect(end)
-        open_ = _Open(connection, random_lock_key())
         query = functools.partial(connection.query, end=end)
         try:
             # The channel's name has only safe letters, so it needs no escape.
             query(f'{_KEEPALIVE}; listen "{self._channel}"')
-            query(self._statements["hold"], [open_.holder])
-            self._events.restore(query, open_.holder)
+            # Postgres may keep a lost connection, with its locks, until it notices the loss. So end
+            # that connection first, and wait for its end.
+            with contextlib.suppress(SqlError):
+                # Not every role may: then only the wait remains.
+                query(self._statements["endHolder"], [self._holder])
+            query(self._statements["hold"], [self._holder])
+            self._events.restore(query, self._holder)
         except BaseException:
             connection.close()
             raise
-        connection.listen(self._heard, lambda: threads.enter(lambda: self._lost(open_)))
-        self._open = open_
-        return open_
+        connection.listen(self._heard, lambda: threads.enter(lambda: self._lost(connection)))
+        self._open = connection
+        return connection
 
-    def _end(self, open_: _Open) -> None:
-        if self._open is open_:
+    def _end(self, connection: Connection) -> None:
+        if self._open is connection:
             self._open = None
-        open_.connection.close()
+        connection.close()
 
     def _heard(self, channel: str, payload: str) -> None:
         if channel == self._channel:
             threads.enter(lambda: self._events.notified(payload))
 
-    def _lost(self, open_: _Open) -> None:
-        if self._open is open_:
+    def _lost(self, connection: Connection) -> None:
+        if self._open is connection:
             self._open = None
         if not self._is_closed:
             self._events.lost()
