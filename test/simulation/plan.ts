@@ -224,6 +224,8 @@ export interface Plan {
   readonly topUp: { readonly below: number; readonly to: number } | undefined;
   /** True if clients get quotes, swaps and balances from a service at `apiUrl`. */
   readonly isRemote: boolean;
+  /** True if every second client neither swaps nor pays ahead: another program of the owner. */
+  readonly isMixed: boolean;
   /** True if the first node has a WebSocket. */
   readonly hasSocket: boolean;
   /** True if clients have a relayer, which pays for swaps if the wallet has too little SOL. */
@@ -613,6 +615,7 @@ export function planOf(seed: number): Plan {
   return {
     ...{ seed, clients, nodes, isDurable, isService, presigns, length },
     ...{ topUp, approves, retryWindow, twins, relays, isRemote, hasSocket },
+    isMixed: random.fork('mixed').chance(0.15),
     hasJournal: isDurable || isService || random.fork('own journal').chance(0.5),
     states: !presigns && random.fork('states').chance(0.12),
     looks: random.fork('looks').chance(0.3),
