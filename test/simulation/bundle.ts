@@ -10,7 +10,8 @@ const root = resolve(here, '../..');
 
 /**
  * Replaces the pure JavaScript check of signatures by Node's, which is forty times faster. Disables
- * WebCrypto, because its threads answer at times that virtual time does not control.
+ * WebCrypto, because its threads answer at times that virtual time does not control. Sockets are of
+ * the global class, which the world replaces.
  */
 const quickKeys: Plugin = {
   name: 'quick keys',
@@ -22,6 +23,13 @@ const quickKeys: Plugin = {
       contents: (await readFile(path, 'utf8')).replace(
         'return crypto?.subtle;',
         'return undefined;',
+      ),
+      loader: 'ts',
+    }));
+    onLoad({ filter: /src\/solana\/rpc\/web-socket\.ts$/ }, async ({ path }) => ({
+      contents: (await readFile(path, 'utf8')).replace(
+        "return (await import('ws')).default;",
+        'return WebSocket;',
       ),
       loader: 'ts',
     }));

@@ -266,8 +266,15 @@ export function createMachine(world: World): Machine {
     const presign = plan.presigns
       ? [0, 1, 2].map((seller) => `https://${hostOf(seller)}/`)
       : plan.states;
-    const make = (): Client => {
-      const client = createClient({ ...common, signer, autoSwap: plan.autoSwap, presign });
+    const make = (_: unknown, place: number): Client => {
+      const isPlain = plan.isMixed && place % 2 === 1;
+      const client = createClient({
+        ...common,
+        signer,
+        ...(isPlain
+          ? { policy: { ...common.policy, topUp: undefined } }
+          : { autoSwap: plan.autoSwap, presign }),
+      });
       client.on('*', (event) => {
         trace(
           `${event.type} ${event.id}${'signature' in event ? ` ${event.signature}` : ''}${'code' in event ? ` ${event.code}` : ''}`,
@@ -302,7 +309,8 @@ export function createMachine(world: World): Machine {
       const closed = client.close();
       const replace = () => {
         // A client that waits for its close may be closed again.
-        if (clients.includes(client)) clients.splice(clients.indexOf(client), 1, make());
+        const place = clients.indexOf(client);
+        if (place >= 0) clients.splice(place, 1, make(client, place));
       };
       if (waits) void closed.then(() => hasEnded(id) || replace());
       else replace();

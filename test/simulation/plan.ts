@@ -6,6 +6,7 @@ import type { NodeState } from './node.js';
 import { OWN_MINTS, PYUSD, SOL, USDC, USDT } from './places.js';
 import { createRandom, type Random } from './random.js';
 import type { ServiceState } from './service.js';
+import type { SocketState } from './socket.js';
 
 /** How a caller reads the body of an answer. A `stalls` reader stops half way and keeps the body. */
 export type Reader =
@@ -128,6 +129,13 @@ export type Part =
       readonly until: number;
     }
   | {
+      readonly kind: 'socket';
+      readonly what: keyof SocketState;
+      readonly share: number;
+      readonly at: number;
+      readonly until: number;
+    }
+  | {
       readonly kind: 'relayer';
       readonly what: RelayerTrouble;
       readonly share: number;
@@ -216,6 +224,10 @@ export interface Plan {
   readonly topUp: { readonly below: number; readonly to: number } | undefined;
   /** True if clients get quotes, swaps and balances from a service at `apiUrl`. */
   readonly isRemote: boolean;
+  /** True if every second client neither swaps nor pays ahead: another program of the owner. */
+  readonly isMixed: boolean;
+  /** True if the first node has a WebSocket. */
+  readonly hasSocket: boolean;
   /** True if clients have a relayer, which pays for swaps if the wallet has too little SOL. */
   readonly relays: boolean;
   /** Share of plans that `policy.approve` approves; undefined if there is no such hook. */
@@ -391,6 +403,12 @@ export function planOf(seed: number): Plan {
   swarm('service', isRemote ? 0.7 : 0, (own) => {
     for (const what of own.pick([['failing'], ['lying'], ['lying'], ['failing', 'lying']] as const))
       parts.push({ kind: 'service', what, share: own.pick([0.2, 0.5, 1]), ...span(own) });
+  });
+  const hasSocket = random.fork('has socket').chance(0.25);
+  swarm('socket', hasSocket ? 0.7 : 0, (own) => {
+    for (const what of ['refusing', 'silent', 'lying', 'closing'] as const)
+      if (own.chance(0.4))
+        parts.push({ kind: 'socket', what, share: own.pick([0.05, 0.3, 1]), ...span(own) });
   });
   swarm('journal', 0.35, (own) => {
     for (let count = own.int(1, 3); count > 0; count -= 1)
@@ -596,7 +614,8 @@ export function planOf(seed: number): Plan {
   const own = wallet.chance(0.2) ? OWN_MINTS.slice(0, wallet.int(1, 3)) : [];
   return {
     ...{ seed, clients, nodes, isDurable, isService, presigns, length },
-    ...{ topUp, approves, retryWindow, twins, relays, isRemote },
+    ...{ topUp, approves, retryWindow, twins, relays, isRemote, hasSocket },
+    isMixed: random.fork('mixed').chance(0.15),
     hasJournal: isDurable || isService || random.fork('own journal').chance(0.5),
     states: !presigns && random.fork('states').chance(0.12),
     looks: random.fork('looks').chance(0.3),

@@ -25,6 +25,7 @@ import { createRandom, type Random } from './random.js';
 import { createRelayer, type Relayer, type RelayerTroubles } from './relayer.js';
 import { createSeller, type Seller, type Served } from './seller.js';
 import type { ServiceState } from './service.js';
+import { createSockets, type SocketState } from './socket.js';
 import { createStranger } from './stranger.js';
 import { createWork, type Work } from './work.js';
 import { createTraffic, type Traffic } from './traffic.js';
@@ -129,6 +130,7 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
     }),
   );
   const service: ServiceState = { failing: 0, lying: 0 };
+  const socket: SocketState = { refusing: 0, silent: 0, lying: 0, closing: 0 };
   const relayerTroubles: RelayerTroubles = new Map();
   const relayer = createRelayer(tokens, relayerTroubles, random.fork('relayer'));
   const stranger = createStranger(ledger, tokens, random.fork('stranger'));
@@ -165,6 +167,10 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
     if (part.kind === 'service') {
       upset(part.at, () => void (service[part.what] = part.share));
       upset(part.until, () => void (service[part.what] = 0));
+    }
+    if (part.kind === 'socket') {
+      upset(part.at, () => void (socket[part.what] = part.share));
+      upset(part.until, () => void (socket[part.what] = 0));
     }
     if (part.kind === 'relayer') {
       upset(part.at, () => void relayerTroubles.set(part.what, part.share));
@@ -224,7 +230,12 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
     strike: strikeBy(troubles, random.fork('ports'), trace),
     misfits: () => sellers.flatMap(({ misfits }) => misfits),
     signal: plan.hasSignal ? new AbortController().signal : undefined,
-    install: clock.install,
+    install() {
+      const undo = clock.install();
+      const sockets = createSockets(ledger, socket, random.fork('socket'));
+      if (plan.hasSocket) Reflect.set(globalThis, 'WebSocket', sockets);
+      return undo;
+    },
     async serve(url, { method, headers, body }) {
       const node = NODE_URLS.indexOf(url.href);
       if (node >= 0) {
@@ -277,6 +288,9 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
       troubles.clear();
       relayerTroubles.clear();
       Object.assign(service, { failing: 0, lying: 0 } satisfies ServiceState);
+      Object.assign(socket, {
+        ...{ refusing: 0, silent: 0, lying: 0, closing: 0 },
+      } satisfies SocketState);
     },
   };
 }
