@@ -1,7 +1,7 @@
 import { refuse } from '../internal/options.js';
 import type { SignedAttempt } from '../journal/open-payment.js';
 import type { Attempt, SignedPayment } from '../journal/types.js';
-import { ownerOf, type PaymentContext } from '../payments/context.js';
+import type { PaymentContext } from '../payments/context.js';
 import { firstReceipt } from '../payments/execute/attempt-receipt.js';
 import { mayBeFor } from '../payments/execute/sign-payment.js';
 import { spendOf, type Choice } from '../payments/plan/choose.js';
@@ -176,7 +176,7 @@ async function record(
   if (known !== undefined) return { attempt: known, isNew: false };
   // Not before the look above: a parallel call may have recorded this payment as one in flight.
   if (choice.facts.available < choice.offer.amount)
-    throw tooLittleHeld(ownerOf(context), choice.offer, choice.facts);
+    throw tooLittleHeld(context, choice.offer, choice.facts);
   const print = paymentPrint(read.payerSignature);
   const funded = await findFunded(context, purchase, spendOf(choice, purchase.host));
   // An earlier call may have reserved the same bytes before the journal failed.
