@@ -13,8 +13,8 @@ export function tooLittleHeld(
   facts: OwnFacts,
 ): FundsError {
   const owner = ownerOf(context);
-  const otherToken = 'Turn autoSwap on to swap from another token, or fund the wallet';
-  const advice = context.config.autoSwap ? 'Fund the wallet' : otherToken;
+  const withSwaps = 'Turn autoSwap on to swap from another token, or fund the wallet';
+  const advice = context.config.autoSwap ? 'Fund the wallet' : withSwaps;
   const price = amountText(owner.network, mint, amount, facts.decimals);
   return tooLittle(
     owner,
