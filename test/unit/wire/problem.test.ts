@@ -322,6 +322,13 @@ describe('an error from a problem', () => {
     },
   );
 
+  it.each([
+    ['unauthorized', 'check the API key'],
+    ['not_found', 'check the address'],
+  ] as const)('says what to do after %s', (code, advice) => {
+    expect(errorOf(sent(serviceProblem(code, 'Do something.'))).message).toContain(advice);
+  });
+
   it.each<[string, unknown]>([
     ['nothing', undefined],
     ['text', 'Bad Gateway'],
