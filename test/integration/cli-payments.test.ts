@@ -343,6 +343,12 @@ describe('exact-change pay', () => {
   });
 });
 
+it('exact-change quote prints the price of a swap without a wallet', async () => {
+  const { code, stdout } = await command.run(['quote', 'SOL', 'USDC', '--amount', '0.1']);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^0\.1 SOL for \d+\.\d+ USDC \(.+\)/);
+});
+
 describe('exact-change swap', () => {
   it('asks, swaps and prints both amounts', async () => {
     const { address, env } = await buyer({ SOL: '0.5' });
