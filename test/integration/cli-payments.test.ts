@@ -354,6 +354,14 @@ it('exact-change doctor warns once of a key file that other users may read', asy
   });
 });
 
+it('exact-change budget names a journal whose folder cannot be made', async () => {
+  const { env } = await buyer({});
+  const journal = '/proc/none/payments.jsonl';
+  const options = { env: { ...env, EXACT_CHANGE_JOURNAL: journal } };
+  const { code, stderr } = await command.run(['budget'], options);
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(journal) });
+});
+
 it('exact-change quote prints the price of a swap without a wallet', async () => {
   const { code, stdout } = await command.run(['quote', 'SOL', 'USDC', '--amount', '0.1']);
   expect(code).toBe(0);
