@@ -8,6 +8,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { envVariables } from '../../../adapters/node/from-env.js';
 import { createSeedSigner } from '../../../src/solana/keys.js';
 import { failureOf } from '../../helpers/payer.js';
+import { startRecording } from '../recording-server.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'exact-change-env-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -108,6 +109,25 @@ describe('clientFromEnv', () => {
     };
     expect(clientFromEnv({ connection, transport: local() }, env).address).toBe(address);
   });
+
+  it.each(['apiUrl', 'jupiterUrl'])(
+    "sends no key of the environment to the caller's %s",
+    async (option) => {
+      const { origin, seen, close } = await startRecording();
+      const env = {
+        WALLET_SECRET_KEY: key,
+        EXACT_CHANGE_API_KEY: 'a-secret-key',
+        JUPITER_API_KEY: 'a-secret-key',
+        EXACT_CHANGE_JUPITER_URL: 'http://127.0.0.1:9',
+      };
+      const client = clientFromEnv({ [option]: origin }, env);
+      await failureOf(client.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: '1' }));
+      expect(seen).not.toEqual([]);
+      expect(seen.flatMap(({ rawHeaders }) => rawHeaders).join()).not.toContain('a-secret-key');
+      await client.close();
+      await close();
+    },
+  );
 
   it.each([
     ['a misspelt cap', { EXACT_CHANGE_MAX_PER_DAYS: '1' }, 'EXACT_CHANGE_MAX_PER_DAYS'],
