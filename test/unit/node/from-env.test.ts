@@ -117,13 +117,12 @@ describe('clientFromEnv', () => {
     const { origin, seen, close } = await startRecording();
     const env = { WALLET_SECRET_KEY: key, [name]: 'a-secret-key' };
     const client = clientFromEnv({ [option]: origin }, env);
-      await failureOf(client.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: '1' }));
-      expect(seen).not.toEqual([]);
-      expect(seen.flatMap(({ rawHeaders }) => rawHeaders).join()).not.toContain('a-secret-key');
-      await client.close();
-      await close();
-    },
-  );
+    await failureOf(client.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: '1' }));
+    expect(seen).not.toEqual([]);
+    expect(seen.flatMap(({ rawHeaders }) => rawHeaders).join()).not.toContain('a-secret-key');
+    await client.close();
+    await close();
+  });
 
   it.each([
     ['a misspelt cap', { EXACT_CHANGE_MAX_PER_DAYS: '1' }, 'EXACT_CHANGE_MAX_PER_DAYS'],
