@@ -1,5 +1,3 @@
-import { mkdir } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import {
   SOLANA_MAINNET,
   createClient,
@@ -9,6 +7,7 @@ import {
 } from 'exact-change';
 import { namedNetwork } from '../../src/network.js';
 import { fileJournal } from 'exact-change/journal/file';
+import { makeFolderOf } from './paths.js';
 import type { Invocation } from './report.js';
 import { nodeOptions, readSettings, type Settings } from './settings.js';
 import { openWallet, type Wallet } from './wallet.js';
@@ -36,7 +35,7 @@ export async function withClient<T>(
   const wallet = openWallet(settings.wallet, { terminal, fd: flags.passphraseFd });
   const network = namedNetwork(settings.network ?? '') ?? SOLANA_MAINNET;
   const { policy, ...more } = options?.({ wallet, network, settings }) ?? {};
-  await mkdir(dirname(settings.journal), { recursive: true, mode: 0o700 });
+  await makeFolderOf(settings.journal);
   const journal = fileJournal(settings.journal);
   const client = createClient({
     ...nodeOptions(settings),

@@ -1,6 +1,7 @@
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { isAbsolute, join } from 'node:path';
+import { dirname, isAbsolute, join } from 'node:path';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -28,6 +29,17 @@ function base(env: Env, xdg: string, windows: string, fallback: string): string 
 /** Returns a path with a leading `~` replaced by the home folder. */
 export function expandHome(path: string): string {
   return path.replace(/^~(?=[/\\]|$)/, () => homedir());
+}
+
+/**
+ * Makes the folder of a file, for its owner alone. If it cannot, the error of the file says so. Not
+ * with `recursive`: Node would try without end in /proc.
+ */
+export async function makeFolderOf(file: string): Promise<void> {
+  const folder = dirname(file);
+  if (existsSync(folder)) return;
+  await makeFolderOf(folder);
+  await mkdir(folder, { mode: 0o700 }).catch(() => undefined);
 }
 
 /** Returns what to do if other users may read a file with keys; undefined if they may not. */

@@ -5,13 +5,14 @@ import {
   scrypt,
   type ScryptOptions,
 } from 'node:crypto';
-import { link, mkdir, open, unlink } from 'node:fs/promises';
+import { link, open, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { platform } from 'node:process';
 import { promisify } from 'node:util';
 import { ConfigError } from 'exact-change';
 import { isRecord } from '../../src/internal/record.js';
 import { isAddress } from '../../src/solana/address.js';
+import { makeFolderOf } from './paths.js';
 
 const VERSION = 1;
 const CIPHER = 'aes-256-gcm';
@@ -107,7 +108,7 @@ export async function writeNewFile(
   text: string,
   sync: (folder: string) => Promise<void> = syncFolder,
 ): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await makeFolderOf(path);
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
   const file = await open(temporary, 'wx', 0o600);
   try {

@@ -1,5 +1,5 @@
 import type { SwapQuote, SwapRequest } from '../../src/swaps/types.js';
-import type { TokenBalance, Transport } from '../../src/transport.js';
+import { transportOf, type TokenBalance, type Transport } from '../../src/transport.js';
 import { createSharedCalls } from './shared-calls.js';
 
 /** Milliseconds for which equal calls share an answer; 0: no call shares. */
@@ -27,6 +27,7 @@ export function withSharedReads(
     now,
   });
   return {
+    ...transportOf(() => Promise.resolve(transport)),
     async quote(request, options) {
       if (quoteMs === 0) return transport.quote(request, options);
       return quotes(
@@ -45,9 +46,6 @@ export function withSharedReads(
         );
       return [...(await balances(key, ask, options?.signal))];
     },
-    buildSwap: (request, options) => transport.buildSwap(request, options),
-    parsePayment: (parts, options) => transport.parsePayment(parts, options),
-    autoPay: (request, options) => transport.autoPay(request, options),
   };
 }
 

@@ -56,11 +56,16 @@ function given<T extends object>(fields: T | undefined): Partial<T> {
 
 const WALLETS = ['WALLET_SECRET_KEY', 'EXACT_CHANGE_KEY_FILE'];
 
-/** Variables that an option replaces, because their options and this option exclude each other. */
+/**
+ * Variables that an option replaces: their options and this option exclude each other, or they are
+ * the key for another address than the caller's.
+ */
 const REPLACES: readonly (readonly [option: keyof ClientOptions, names: readonly string[]])[] = [
   ['signer', WALLETS],
   ['walletSecretKey', WALLETS],
   ['walletSeed', WALLETS],
   ['connection', ['SOLANA_RPC_URL']],
+  ['apiUrl', ['EXACT_CHANGE_API_KEY']],
+  ['jupiterUrl', ['JUPITER_API_KEY']],
   ['transport', ['EXACT_CHANGE_API_URL', 'EXACT_CHANGE_API_KEY']],
 ];

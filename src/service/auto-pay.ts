@@ -149,10 +149,11 @@ export async function plan(
     await check?.(choice);
   } catch (error) {
     if (!isExactChangeError(error, 'insufficient_funds')) throw error;
+    const { mint, required, available } = error.details;
     return {
       state: 'insufficient_funds',
       offer: firstOffer(terms, context.config.network, context.config.signer.address),
-      funds: error.details,
+      funds: { mint, required, available },
     };
   }
   const offer = parsedOffer({ ok: true, offer: choice.offer }, choice.terms);

@@ -1,7 +1,7 @@
 import { refuse } from '../internal/options.js';
 import type { SignedAttempt } from '../journal/open-payment.js';
 import type { Attempt, SignedPayment } from '../journal/types.js';
-import { ownerOf, type PaymentContext } from '../payments/context.js';
+import type { PaymentContext } from '../payments/context.js';
 import { firstReceipt } from '../payments/execute/attempt-receipt.js';
 import { mayBeFor } from '../payments/execute/sign-payment.js';
 import { spendOf, type Choice } from '../payments/plan/choose.js';
@@ -19,9 +19,9 @@ import { swapRecordOf } from '../payments/reconcile/swap-outcome.js';
 import { assertPayable, checkOffer, checkPlace } from '../policy/refusals.js';
 import { attachPayment } from '../protocols/x402/payload.js';
 import type { PaymentResult } from '../transport.js';
-import { planner } from './auto-pay.js';
 import { parsedOffer } from './parse-payment.js';
 import { pastBalance } from './past-balance.js';
+import { plannerOf } from './plan-step.js';
 import { readPayment, type ReadPayment } from './read-payment.js';
 import {
   findByKey,
@@ -53,8 +53,6 @@ export async function payStep(step: Step, bytes: Uint8Array): Promise<PaymentRes
   const bound = await boundOf(session.context, read, choice.facts.source, signal);
   const landed = await landedAs(step, read, choice, bound);
   if (landed !== undefined) return landed;
-  if (choice.facts.available < choice.offer.amount)
-    throw tooLittleHeld(ownerOf(session.context), choice.offer, choice.facts);
   const { attempt, isNew } = await session.exclusively(
     () => record(step, read, choice, bound),
     signal,
@@ -116,13 +114,13 @@ async function landedAs(
 
 /** Checks that the service's policy allows the payment, and reads its accounts. */
 async function judge(
-  { deps, request, purchase, signal }: Step,
+  step: Step,
   payment: ReadPayment,
 ): Promise<Pick<Choice, 'offer' | 'facts' | 'microUsd'>> {
+  const { request, purchase, signal } = step;
   const { offer } = payment.reading;
-  const context = planner(deps, request, false);
+  const context = await plannerOf(step, false);
   const { policy } = context.config;
-  await context.ready();
   const misplaced =
     checkPlace(policy, purchase.host) ?? checkOffer(policy, { ...offer, scheme: 'exact' });
   if (misplaced !== undefined) throw misplaced;
@@ -176,6 +174,9 @@ async function record(
   const { context } = session;
   const known = await findPaid(context, read.payerSignature);
   if (known !== undefined) return { attempt: known, isNew: false };
+  // Not before the look above: a parallel call may have recorded this payment as one in flight.
+  if (choice.facts.available < choice.offer.amount)
+    throw tooLittleHeld(context, choice.offer, choice.facts);
   const print = paymentPrint(read.payerSignature);
   const funded = await findFunded(context, purchase, spendOf(choice, purchase.host));
   // An earlier call may have reserved the same bytes before the journal failed.

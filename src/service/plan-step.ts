@@ -28,16 +28,23 @@ export async function planStep(step: Step): Promise<PaymentResult> {
   return planOn(step, swapAmountOf(request));
 }
 
-/** Plans with the tokens and the budget that the wallet's payments in flight leave. */
-export async function planOn(
-  { deps, session, request, terms, purchase, signal }: Step,
-  swapAmount?: bigint,
-): Promise<PaymentResult> {
-  const context = planner(deps, request, request.autoSwap ?? false);
+/** Returns a context that knows of the wallet's tokens only what payments in flight leave. */
+export async function plannerOf(
+  { deps, session, request, signal }: Step,
+  autoSwap: boolean,
+): Promise<PaymentContext> {
+  const context = planner(deps, request, autoSwap);
   await context.ready();
   for (const { payment, id, amount } of await inFlight(session.context, signal))
     await context.ledger.hold(payment.source, id, BigInt(amount));
   await seeSwapProceeds(context, session.context, signal);
+  return context;
+}
+
+/** Plans with the tokens and the budget that the wallet's payments in flight leave. */
+export async function planOn(step: Step, swapAmount?: bigint): Promise<PaymentResult> {
+  const { session, request, terms, purchase, signal } = step;
+  const context = await plannerOf(step, request.autoSwap ?? false);
   let funded: SwapAttempt | undefined;
   const check = async (choice: Choice) => {
     const spend = spendOf(choice, purchase.host);

@@ -72,10 +72,14 @@ export const problem: v.GenericSchema<unknown, Problem> = v.object(
  */
 export function problemOf(error: unknown): Problem {
   if (!isExactChangeError(error) || isOfJournalOption(error))
-    return serviceProblem(
-      'internal_error',
-      'The service failed. Try again, and name the request id to its operator.',
-    );
+    return {
+      ...serviceProblem(
+        'internal_error',
+        'The service failed. Try again, and name the request id to its operator.',
+      ),
+      // The call may have sent a swap before it failed.
+      funds: 'uncertain',
+    };
   const { code, message, funds, retry, details, untrusted } = error;
   // Of a swap that may be on record, the service itself says what its journal's failure means.
   const isOfJournal = code.startsWith('journal_') && funds !== 'uncertain';
@@ -125,7 +129,7 @@ export function serviceProblem(
 const RETRY: { readonly [C in ServiceCode]?: Retry } = {
   request_timeout: 'fresh',
   cancelled: 'fresh',
-  internal_error: 'fresh',
+  internal_error: 'same',
 };
 
 function headOf(code: ProblemCode): Pick<Problem, 'type' | 'title' | 'status'> {

@@ -70,8 +70,8 @@ const ERRORS: { readonly [C in ErrorCode]: About } = {
 const SERVICE = {
   malformed_request: about(400, 'The request cannot be read'),
   secret_refused: about(400, 'The request holds a private key'),
-  unauthorized: about(401, 'The caller is not known'),
-  not_found: about(404, 'There is no such thing here'),
+  unauthorized: about(401, 'The caller is not known: check the API key'),
+  not_found: about(404, 'There is no such thing here: check the address'),
   method_not_allowed: about(405, 'The path does not know this method'),
   request_timeout: about(408, 'The request took too long to arrive'),
   request_too_large: about(413, 'The body is too large'),

@@ -72,6 +72,24 @@ it('plans no swap while the balance left after an unconfirmed payment suffices',
   sandbox.controls.node.webSocket = 'on';
 });
 
+it('accepts no payment with tokens that a payment in flight takes', async () => {
+  const service = await startService(sandbox, memoryJournal());
+  const wallet = await sandbox.createWallet({ USDC: '0.015' });
+  const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+  // Both payments are planned before one of them is in flight.
+  const [first, second] = [await buyer.post(service), await buyer.post(service)];
+  const steps = [];
+  for (const { body } of [first, second])
+    steps.push(
+      await buyer.post(service, { signedPayment: await buyer.sign(body.payment?.transaction) }),
+    );
+  expect(steps).toMatchObject([
+    { body: { state: 'ready_to_present' } },
+    { body: { code: 'insufficient_funds', details: { available: '5000' } } },
+  ]);
+  await service.close();
+});
+
 it('follows a payment that the journal recorded although its write failed', async () => {
   const inner = memoryJournal();
   let isBroken = true;

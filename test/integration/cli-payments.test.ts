@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
@@ -217,6 +217,7 @@ describe('exact-change fetch that ends while its payment is open', () => {
     expect(stderr).toMatch(/What is signed may still land: the payment \w{80,90}\./);
     expect(stderr).toContain('exact-change resume');
     expect(code).toBe(75);
+    expect((await command.run(['doctor'], wallet)).stdout).toContain('open payments: 1');
     const again = await command.run(['fetch', '-y', seller.url], wallet);
     expect(again).toMatchObject({ code: 0, stdout: '{"ok":true}' });
     expect(await spent(wallet)).toBe(1);
@@ -341,6 +342,30 @@ describe('exact-change pay', () => {
     expect(paid.status).toBe(200);
     expect(await spent(wallet)).toBe(1);
   });
+});
+
+it('exact-change doctor warns once of a key file that other users may read', async () => {
+  const file = join(command.folder, 'open.json');
+  writeFileSync(file, (await sandbox.createWallet({})).secretKey, { mode: 0o644 });
+  const { stdout, stderr } = await command.run(['doctor', '--wallet', file]);
+  expect({ stderr, advice: stdout.split('chmod 600').length - 1 }).toEqual({
+    stderr: '',
+    advice: 1,
+  });
+});
+
+it('exact-change budget names a journal whose folder cannot be made', async () => {
+  const { env } = await buyer({});
+  const journal = '/proc/none/payments.jsonl';
+  const options = { env: { ...env, EXACT_CHANGE_JOURNAL: journal } };
+  const { code, stderr } = await command.run(['budget'], options);
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(journal) });
+});
+
+it('exact-change quote prints the price of a swap without a wallet', async () => {
+  const { code, stdout } = await command.run(['quote', 'SOL', 'USDC', '--amount', '0.1']);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^0\.1 SOL for \d+\.\d+ USDC \(.+\)/);
 });
 
 describe('exact-change swap', () => {

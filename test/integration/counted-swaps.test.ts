@@ -400,7 +400,10 @@ describe('a swap while a payment from its accounts is in flight', () => {
       const { payer, journal, buys } = await withPaymentInFlight('3.00', symbol);
       setVenue(TAKEN[symbol]);
       // The payment in flight holds the amount that is missing.
-      expect(await failureOf(buys())).toMatchObject({ code: 'insufficient_funds' });
+      const error = await failureOf(buys());
+      expect(error).toMatchObject({ code: 'insufficient_funds' });
+      // No advice to swap: it did.
+      expect(error).not.toMatchObject({ message: expect.stringContaining('autoSwap') });
       const left = await payer.left();
       expect(left).toBeGreaterThan(TAKEN[symbol] * sandbox.mints[symbol].picoUsd);
       const [, attempt] = await stored(journal, payer);

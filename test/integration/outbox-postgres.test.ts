@@ -582,6 +582,12 @@ unsampled('a waiting job', () => {
     );
   });
 
+  it('is given again at once if a process leased it while its clock had jumped ahead', async () => {
+    await add(1);
+    const [job] = await take({ now: Date.now() + 24 * 3_600_000 });
+    expect((await take()).map(({ id }) => id)).toEqual([job?.id]);
+  });
+
   it('is not dropped for its age, for its tries, or by pg-boss maintenance', async () => {
     await add(3);
     const [first] = await take({ limit: 1 });

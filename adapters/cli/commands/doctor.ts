@@ -14,8 +14,9 @@ import type { Terminal } from '../terminal.js';
 const ENOUGH_LAMPORTS = 5_000_000n;
 
 /** Checks all that a payment needs, and says how to fix each problem. */
-export const doctorCommand: Command<object> = (invocation) =>
-  withClient(invocation, async (opened) => {
+export const doctorCommand: Command<object> = ({ terminal, flags }) =>
+  // What the wallet's reader says of a file's mode is a finding of its own here.
+  withClient({ flags, terminal: { ...terminal, say: () => undefined } }, async (opened) => {
     const { settings, network, client } = opened;
     const urls = parseRpcUrls({ rpcUrl: settings.rpcUrl }, network);
     const [primary = ''] = urls;
@@ -34,7 +35,7 @@ export const doctorCommand: Command<object> = (invocation) =>
     return {
       ...(isWell ? {} : { exit: 'failed' as const }),
       json: { findings },
-      text: findingsTable(invocation.terminal, findings),
+      text: findingsTable(terminal, findings),
     };
   });
 
@@ -109,7 +110,7 @@ async function checkJournal({ client, settings }: OpenClient): Promise<Finding[]
   return [
     open === 0
       ? ok('journal', `${settings.journal}, nothing is open`)
-      : warn('journal', `${settings.journal}, ${open} payments are open`, 'exact-change resume'),
+      : warn('journal', `${settings.journal}, open payments: ${open}`, 'exact-change resume'),
   ];
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { local } from 'exact-change';
 import { isLoopback } from '../../../src/internal/origin.js';
 import { refuse } from '../../../src/internal/options.js';
@@ -9,7 +9,7 @@ import { fileJournal } from 'exact-change/journal/file';
 import { serve } from 'exact-change/node';
 import { createWebhooks } from 'exact-change/webhooks';
 import { hasCode } from '../../../src/internal/error-code.js';
-import { stateFolder } from '../paths.js';
+import { makeFolderOf, stateFolder } from '../paths.js';
 import { openWallet } from '../wallet.js';
 import type { Command } from '../report.js';
 import { nodeOptions, readSettings, type Settings } from '../settings.js';
@@ -34,7 +34,7 @@ export const serveCommand: Command<ServeFlags> = async ({ terminal, flags }) => 
     throw refuse('--hostname', 'must be 127.0.0.1 with --ui. Reach it from elsewhere over SSH.');
   const settings = readSettings(flags, terminal.env);
   const { key, source } = await serviceKey(settings, terminal.env);
-  await mkdir(dirname(settings.journal), { recursive: true, mode: 0o700 });
+  await makeFolderOf(settings.journal);
   const journal = fileJournal(settings.journal, { outbox: true });
   const onError = (error: unknown): void => terminal.say(`exact-change: ${messageOf(error)}`);
   const { apiUrl: _url, apiKey: _key, autoSwap, ...node } = nodeOptions(settings);

@@ -117,11 +117,13 @@ export function jobsIn(schema: string): JobQueue {
   let lastTake = Infinity;
   const setBack = `update ${jobs} set start_after = $2 where name = $1 and state < 'active'
     and start_after > greatest($2, now()) + ${LONGEST_PAUSE_MS} * interval '1 millisecond'`;
+  // A lease that begins an hour ahead is of a worker with a clock that had jumped.
+  const isOver = `(started_on + expire_in <= $2 or started_on > greatest($2, now()) + interval '1 hour')`;
   const free = `with freed as (
       update ${jobs} set state = 'retry' where name = $1 and id in (
-        select id from ${jobs} where name = $1 and state = 'active' and started_on + expire_in <= $2 for update skip locked))
+        select id from ${jobs} where name = $1 and state = 'active' and ${isOver} for update skip locked))
     select (extract(epoch from min(started_on + expire_in)) * 1000)::text as next from ${jobs}
-    where name = $1 and state = 'active' and started_on + expire_in > $2`;
+    where name = $1 and state = 'active' and not ${isOver}`;
   const next = (after: string, before = '') =>
     `(select ${KEY} from ${jobs} where name = $1 and state < 'active' and ${KEY} > ${after} ${before} order by ${KEY} limit 1)`;
   // The query goes by the index from each owner to the next, and from each place to the next: never

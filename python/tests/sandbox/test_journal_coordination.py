@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,6 +22,7 @@ from exact_change._kernel.signals import Signal
 from exact_change._kernel.steps import sleep
 from exact_change._kernel.task import Steps
 
+from ..buyer import journal_of
 from ..filler import fill, small_journal
 from ..holder import FRESH, OWNER, attempt, start
 from ..opened import NOW, Open, day_cap, durable, every, run
@@ -214,6 +216,19 @@ def test_frees_the_claims_and_locks_of_a_killed_process(kind: str, open_: Open) 
     run(opened.journal.release("theirs", Along(free=["account"])))
     assert run(opened.journal.used(OWNER, [day_cap(1)], NOW)) == [10_000]
     assert run(opened.coordination.ledger.available("account", FRESH)) == 15_000
+
+
+def test_keeps_the_claims_of_a_stopped_process(tmp_path: Path) -> None:
+    place = {"path": str(tmp_path / "journal")}
+    other = start(place)
+    try:
+        os.kill(other.pid, signal.SIGSTOP)
+        with journal_of(place) as journal:
+            claims = journal.shared.coordination(OWNER).claims
+            assert threads.run(claims.live(["theirs"])) == {"theirs"}
+    finally:
+        other.kill()
+        other.communicate()
 
 
 @durable

@@ -18,14 +18,12 @@ from exact_change._journal.file.line import encode_line
 from exact_change._journal.log.port import Step
 from exact_change._journal.log.state import State
 from exact_change._kernel.hosts import threads
-from exact_change._kernel.task import Steps
 from exact_change._policy.caps import Cap
 
 from .. import filler
-from ..buyer import journal_of
 from ..filler import fill, full, small_journal
 from ..forked import end_of
-from ..holder import OWNER, attempt, start
+from ..holder import OWNER, attempt
 from ..node import Sandbox
 from ..payer import failure_of
 
@@ -278,63 +276,6 @@ def test_opens_a_file_while_other_processes_give_it_a_name_for_a_moment(
     monkeypatch.setattr(OpenFile, "names", property(counted))
     assert contents_of(path)["used"] == "1"
     assert list(others) == []
-
-
-def nothing() -> Steps[None]:
-    yield from ()
-
-
-def test_leaves_a_lock_to_its_holder_when_an_earlier_holder_taken_for_ended_frees_it(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "journal"
-    journal = file_journal(path)
-    other = "f" * 32
-
-    def taken_over() -> Steps[None]:
-        content = path.read_bytes()
-        (me, lock) = json.loads(content[content.rindex(b" [") :])
-        line = encode_line(len(content), json.dumps([other, {"gone": me}, lock]))
-        path.write_bytes(content + line)
-        yield from ()
-
-    threads.run(journal.shared.coordination(OWNER).locks.hold(["a"], taken_over))
-    journal.close()
-    assert b"unlock" not in path.read_bytes()
-
-
-def test_frees_a_lock_whose_line_is_written_when_the_disk_then_does_not_tell_the_size(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "journal"
-    journal = file_journal(path)
-    locks = journal.shared.coordination(OWNER).locks
-    threads.run(locks.hold(["a"], nothing))
-    with monkeypatch.context() as patch:
-        size, limit = OpenFile.size, path.stat().st_size
-
-        def size_of(file: OpenFile) -> int:
-            if path.stat().st_size > limit:
-                raise OSError(5, "Input/output error")
-            return int(size.__get__(file))
-
-        patch.setattr(OpenFile, "size", property(size_of))
-        failure_of(lambda: threads.run(locks.hold(["a"], nothing)), "journal_unavailable")
-    threads.run(journal.shared.attempts(OWNER))
-    assert path.read_bytes().count(b'"unlock"') == 2
-
-
-def test_keeps_the_claims_of_a_stopped_process(tmp_path: Path) -> None:
-    place = {"path": str(tmp_path / "journal")}
-    other = start(place)
-    try:
-        os.kill(other.pid, signal.SIGSTOP)
-        with journal_of(place) as journal:
-            claims = journal.shared.coordination(OWNER).claims
-            assert threads.run(claims.live(["theirs"])) == {"theirs"}
-    finally:
-        other.kill()
-        other.communicate()
 
 
 def test_writes_webhook_events_with_attempts_if_an_endpoint_is_registered(tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
-"""Locks of a durable journal after the loop of their holder closed, or the journal closed."""
+"""Locks of a durable journal whose holder lost its loop or its journal, or could not free them."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 import time
 from pathlib import Path
@@ -10,6 +11,9 @@ from typing import Any, Callable
 
 import pytest
 
+from exact_change import file_journal
+from exact_change._journal.file.disk import OpenFile
+from exact_change._journal.file.line import encode_line
 from exact_change._journal.file.log import FileLog
 from exact_change._journal.locks import Locks
 from exact_change._journal.postgres.connection import Connection
@@ -21,7 +25,7 @@ from exact_change._kernel.task import Steps, begin
 from ..buyer import journal_of
 from ..holder import OWNER
 from ..node import Sandbox
-from ..payer import until
+from ..payer import failure_of, until
 
 pytestmark = pytest.mark.usefixtures("garbage")
 
@@ -187,3 +191,43 @@ def test_frees_a_lock_that_a_journal_gets_while_it_closes_if_another_uses_the_fi
         may_free.set()
         until("the call has ended", lambda: holding.is_settled)
         hold_soon(others.coordination(OWNER).locks)
+
+
+def test_leaves_a_lock_to_its_holder_when_an_earlier_holder_taken_for_ended_frees_it(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "journal"
+    journal = file_journal(path)
+    other = "f" * 32
+
+    def taken_over() -> Steps[None]:
+        content = path.read_bytes()
+        (me, lock) = json.loads(content[content.rindex(b" [") :])
+        line = encode_line(len(content), json.dumps([other, {"gone": me}, lock]))
+        path.write_bytes(content + line)
+        yield from ()
+
+    threads.run(journal.shared.coordination(OWNER).locks.hold(["a"], taken_over))
+    journal.close()
+    assert b"unlock" not in path.read_bytes()
+
+
+def test_frees_a_lock_whose_line_is_written_when_the_disk_then_does_not_tell_the_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "journal"
+    journal = file_journal(path)
+    locks = journal.shared.coordination(OWNER).locks
+    threads.run(locks.hold(["a"], nothing))
+    with monkeypatch.context() as patch:
+        size, limit = OpenFile.size, path.stat().st_size
+
+        def size_of(file: OpenFile) -> int:
+            if path.stat().st_size > limit:
+                raise OSError(5, "Input/output error")
+            return int(size.__get__(file))
+
+        patch.setattr(OpenFile, "size", property(size_of))
+        failure_of(lambda: threads.run(locks.hold(["a"], nothing)), "journal_unavailable")
+    threads.run(journal.shared.attempts(OWNER))
+    assert path.read_bytes().count(b'"unlock"') == 2

@@ -141,12 +141,9 @@ def one_slot() -> Hold:
     return lambda work: slots.hold(time.monotonic() + 60, work)
 
 
-@pytest.mark.parametrize("made", [one_lock, one_slot])
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_hands_a_lock_on_when_the_loop_closes_before_its_call_learns_that_it_has_the_lock(
-    made: Callable[[], Hold],
-) -> None:
-    hold, is_held, may_free = made(), threading.Event(), threading.Event()
+def held_by_a_thread(hold: Hold) -> tuple[threading.Thread, threading.Event]:
+    """Returns once a thread holds it, until the event."""
+    is_held, may_free = threading.Event(), threading.Event()
 
     def work() -> None:
         is_held.set()
@@ -155,6 +152,16 @@ def test_hands_a_lock_on_when_the_loop_closes_before_its_call_learns_that_it_has
     holder = threading.Thread(target=lambda: threads.run(hold(lambda: call(work))))
     holder.start()
     is_held.wait(60)
+    return holder, may_free
+
+
+@pytest.mark.parametrize("made", [one_lock, one_slot])
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_hands_a_lock_on_when_the_loop_closes_before_its_call_learns_that_it_has_the_lock(
+    made: Callable[[], Hold],
+) -> None:
+    hold = made()
+    holder, may_free = held_by_a_thread(hold)
     loop = asyncio.new_event_loop()
 
     async def wait() -> object:
@@ -190,15 +197,8 @@ def test_cancels_the_timers_of_a_loop_only_in_its_own_thread(
         return SimpleNamespace(cancel=cancel)
 
     monkeypatch.setattr(loop, "call_later", noting)
-    hold, is_held, may_free = one_lock(), threading.Event(), threading.Event()
-
-    def work() -> None:
-        is_held.set()
-        may_free.wait(60)
-
-    holder = threading.Thread(target=lambda: threads.run(hold(lambda: call(work))))
-    holder.start()
-    is_held.wait(60)
+    hold = one_lock()
+    holder, may_free = held_by_a_thread(hold)
 
     async def take() -> None:
         loop.call_soon(may_free.set)

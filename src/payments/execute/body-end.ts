@@ -236,9 +236,11 @@ async function readBy(name: (typeof READERS)[number], response: object): Promise
 
 function cloneOf(response: object): unknown {
   if (isTaken(response)) throw unusable();
+  const { copies, isRead } = watchOf(response);
+  // As in `readBy`: a body that was used before its first read was broken off.
+  if (isRead !== true && wasUsed(response)) void copies.broke();
   const copy = call(response, 'clone');
   if (!isObject(copy)) return copy;
-  const { copies } = watchOf(response);
   copies.split();
   cover(copy, copies);
   return copy;

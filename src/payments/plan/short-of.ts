@@ -7,14 +7,21 @@ import { amountText, fundingLink } from '../../token-text.js';
 import { ownerOf, type PaymentContext } from '../context.js';
 import type { OwnFacts } from './offer-accounts.js';
 
-export function tooLittleHeld(owner: Owner, { mint, amount }: Offer, facts: OwnFacts): FundsError {
+export function tooLittleHeld(
+  context: PaymentContext,
+  { mint, amount }: Offer,
+  facts: OwnFacts,
+): FundsError {
+  const owner = ownerOf(context);
+  const withSwaps = 'Turn autoSwap on to swap from another token, or fund the wallet';
+  const advice = context.config.autoSwap ? 'Fund the wallet' : withSwaps;
   const price = amountText(owner.network, mint, amount, facts.decimals);
   return tooLittle(
     owner,
     mint,
     amount,
     facts,
-    `The price is ${price}, and ${holding(owner, mint, facts)}. Turn autoSwap on to swap from another token, or fund the wallet`,
+    `The price is ${price}, and ${holding(owner, mint, facts)}. ${advice}`,
   );
 }
 

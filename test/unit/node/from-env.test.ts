@@ -8,6 +8,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { envVariables } from '../../../adapters/node/from-env.js';
 import { createSeedSigner } from '../../../src/solana/keys.js';
 import { failureOf } from '../../helpers/payer.js';
+import { startRecording } from '../recording-server.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'exact-change-env-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -107,6 +108,20 @@ describe('clientFromEnv', () => {
       EXACT_CHANGE_API_KEY: 'a-key',
     };
     expect(clientFromEnv({ connection, transport: local() }, env).address).toBe(address);
+  });
+
+  it.each([
+    ['apiUrl', 'EXACT_CHANGE_API_KEY'],
+    ['jupiterUrl', 'JUPITER_API_KEY'],
+  ])("sends no key of the environment to the caller's %s", async (option, name) => {
+    const { origin, seen, close } = await startRecording();
+    const env = { WALLET_SECRET_KEY: key, [name]: 'a-secret-key' };
+    const client = clientFromEnv({ [option]: origin }, env);
+    await failureOf(client.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: '1' }));
+    expect(seen).not.toEqual([]);
+    expect(seen.flatMap(({ rawHeaders }) => rawHeaders).join()).not.toContain('a-secret-key');
+    await client.close();
+    await close();
   });
 
   it.each([

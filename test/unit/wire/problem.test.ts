@@ -101,7 +101,8 @@ describe('a problem', () => {
     expect(problem).toMatchObject({
       status: 500,
       code: 'internal_error',
-      funds: 'untouched',
+      // The failed call may have sent a swap: signing anew could swap twice.
+      ...{ funds: 'uncertain', retry: 'same' },
       moved: [],
       details: {},
     });
@@ -310,9 +311,8 @@ describe('an error from a problem', () => {
         details: { service: 'service', reason: code },
         funds: 'untouched',
       });
-      expect(back.retry).toBe(
-        ['internal_error', 'request_timeout', 'cancelled'].includes(code) ? 'fresh' : 'never',
-      );
+      const fresh = ['request_timeout', 'cancelled'].includes(code) ? 'fresh' : 'never';
+      expect(back.retry).toBe(code === 'internal_error' ? 'same' : fresh);
       const handed = errorOf(sent(serviceProblem(code, 'Do something else.')), { sent: true });
       // Only these errors may come after the service has passed the swap on.
       const open = ['internal_error', 'cancelled'].includes(code);
@@ -321,6 +321,13 @@ describe('an error from a problem', () => {
       );
     },
   );
+
+  it.each([
+    ['unauthorized', 'check the API key'],
+    ['not_found', 'check the address'],
+  ] as const)('says what to do after %s', (code, advice) => {
+    expect(errorOf(sent(serviceProblem(code, 'Do something.'))).message).toContain(advice);
+  });
 
   it.each<[string, unknown]>([
     ['nothing', undefined],

@@ -86,16 +86,23 @@ it('leaves an object readable that inherits from a response', async () => {
   expect(ends).toEqual(['read']);
 });
 
-it('loses a body that a signal of the fetch itself broke off before it was read', async () => {
-  const response = new Response('body');
-  const { body } = response;
-  const { ends } = watched(response);
-  // Node 18 to 22 break an arrived body off in this way, so it counts as used.
-  await body?.cancel();
-  await expect(response.text()).rejects.toThrow();
-  await expect(response.text()).rejects.toThrow();
-  expect(ends).toEqual(['lost']);
-});
+it.each<[string, (response: Response) => unknown]>([
+  ['read', (response) => response.text()],
+  ['cloned', (response) => response.clone()],
+])(
+  'loses a body that a signal of the fetch itself broke off before it was %s',
+  async (_, touch) => {
+    const response = new Response('body');
+    const { body } = response;
+    const { ends } = watched(response);
+    // Node 18 to 22 break an arrived body off in this way, so it counts as used.
+    await body?.cancel();
+    const touched = async () => touch(response);
+    await expect(touched()).rejects.toThrow();
+    await expect(touched()).rejects.toThrow();
+    expect(ends).toEqual(['lost']);
+  },
+);
 
 it('loses nothing by a second read, also while the first read is under way', async () => {
   const response = new Response('body');
