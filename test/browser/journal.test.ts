@@ -211,6 +211,34 @@ describe('indexedDbJournal in Chromium', () => {
     await tab.close();
   });
 
+  it('keeps no lock whose write is on the disk but failed for the page', async () => {
+    const second = await opened.openTab();
+    const hold = (tab: Page, fails: boolean) =>
+      tab.evaluate(async (fails) => {
+        const owner = { wallet: 'wallet', network: 'network' };
+        const { locks, next } = journalPage.indexedDbJournal('lost answer').coordination(owner);
+        await next('opened');
+        const { transaction } = IDBDatabase.prototype;
+        if (fails)
+          IDBDatabase.prototype.transaction = function (...args) {
+            IDBDatabase.prototype.transaction = transaction;
+            const lost = Reflect.apply(transaction, this, args);
+            // The storage's process ends after the commit, and before it says so.
+            lost.addEventListener('complete', (event) => {
+              event.stopImmediatePropagation();
+              lost.dispatchEvent(new Event('abort'));
+            });
+            return lost;
+          };
+        return locks
+          .hold(['mint'], async () => 'held')
+          .catch((error: unknown) => (error as { code: string }).code);
+      }, fails);
+    expect(await hold(opened.page, true)).toBe('journal_unavailable');
+    expect(await hold(second, false)).toBe('held');
+    await second.close();
+  });
+
   it('refuses every use on an origin without Web Locks', async () => {
     const tab = await opened.openTab();
     const script = await (await fetch(`${tab.url()}page.js`)).text();

@@ -73,6 +73,15 @@ it('rejects with journal_locked while a process of another machine may use the f
   expect((await payer.client.fetch(url())).status).toBe(200);
 });
 
+it('advises no repetition when the journal was closed', async () => {
+  const journal = fileJournal(await place());
+  const payer = await payerOn(sandbox, { USDC: '1' }, { journal });
+  await journal.close();
+  const error = await failureOf(payer.client.fetch(url()), 'journal_unavailable');
+  expect(error).toMatchObject({ funds: 'uncertain', retry: 'never' });
+  expect(payer.signed).toEqual([]);
+});
+
 it('rejects with journal_damaged and signs nothing when a line is damaged', async () => {
   const path = await place();
   const before = fileJournal(path);

@@ -6,6 +6,7 @@ import { writes, type Decide, type JournalLog, type RecordsIn, type Step } from 
 import { readRecords, type FileRecord } from '../log/records.js';
 import { linesOf, snapshotOf } from '../log/snapshot.js';
 import { createState, type State } from '../log/state.js';
+import { unlockRecords } from '../log/steps.js';
 import { openDatabase, type Row, type Witness } from './database.js';
 import { closedError, damaged, unavailable } from './failures.js';
 import { joinTabs } from './tabs.js';
@@ -67,10 +68,11 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
   const turn = async (): Promise<void> => {
     const [steps, before] = [waiting, leftover];
     [waiting, leftover] = [[], []];
+    let records: FileRecord[] = [];
     try {
       await database.step(last, (rows) => {
         read(rows);
-        const records = before.flatMap((recordsIn) => recordsIn(state));
+        records = before.flatMap((recordsIn) => recordsIn(state));
         state.apply(me, records);
         for (const step of steps) records.push(...step.take(state));
         if (records.length === 0) return { rows: [], isAnew: false };
@@ -84,6 +86,9 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
       leftover = [...before, ...leftover];
       const reason = unavailable(path, error);
       for (const step of steps) step.fail(reason);
+      // If the process of the storage ended, the row may count, and no caller has these locks.
+      const locked = records.flatMap((record) => ('lock' in record ? [record.lock] : []));
+      if (locked.length > 0) later((at) => unlockRecords(at, me, locked));
       return;
     }
     for (const step of steps) step.tell();

@@ -119,6 +119,17 @@ def test_delays_only_equal_calls_while_an_event_loop_is_stopped(
     assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - 2 * PRICE
 
 
+def test_advises_no_repetition_after_the_journal_was_closed(
+    make_payer: MakePayer, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    journal = file_journal(tmp_path / "journal")
+    payer = make_payer(USDC="1", journal=journal)
+    journal.close()
+    error = failure_of(lambda: payer.client.get(f"{sandbox.api_url}/usdc"), "journal_unavailable")
+    assert (error.funds, error.retry) == ("uncertain", "never")
+    assert payer.signed == []
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_lets_a_listener_close_the_client_during_an_interrupted_call(
     make_payer: MakePayer, sandbox: Sandbox

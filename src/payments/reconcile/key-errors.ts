@@ -23,10 +23,10 @@ export function inProgress(details: ErrorDetails['payment_in_progress']): Settle
  */
 export function throwUnread(error: unknown): never {
   if (!isExactChangeError(error, 'journal_unavailable') || error.funds !== 'untouched') throw error;
-  const { message, details, cause } = error;
+  const { message, details, retry, cause } = error;
   throw new TransportError(
     'journal_unavailable',
     `${message} A payment for an equal call may be on record: once the journal works, repeat the same call, which never pays twice.`,
-    { details, funds: 'uncertain', retry: 'same', cause },
+    { details, funds: 'uncertain', retry: retry === 'never' ? retry : 'same', cause },
   );
 }

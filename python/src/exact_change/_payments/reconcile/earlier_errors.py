@@ -89,6 +89,6 @@ def uncertain_if_unread(steps: Steps[T]) -> Steps[T]:
         "same call, which never pays twice.",
         error.details,
         funds="uncertain",
-        retry="same",
+        retry="never" if error.retry == "never" else "same",
         cause=error.__cause__,
     )
