@@ -16,6 +16,22 @@ type Sleep = (ms: number) => Promise<void>;
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 
+/** Tells a journal in growing waits, until it takes the call. Rejects once it is closed. */
+export async function untilTold(sleep: Sleep, tell: () => Promise<unknown>): Promise<void> {
+  for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+    await sleep(wait);
+    const isTold = await tell().then(
+      () => true,
+      (error: unknown) => {
+        // A journal that was closed has released its claims.
+        if (isExactChangeError(error) && error.retry === 'never') throw error;
+        return false;
+      },
+    );
+    if (isTold) return;
+  }
+}
+
 /**
  * Wraps the claims of a journal: a claim that this process released is over, even if the journal
  * could not be told. Otherwise a repeated call would take it for a call still at work, and pay
@@ -34,17 +50,11 @@ export function claimsWithReleases(claims: Claims, released: ReleasedClaims, sle
     }
     for (const id of untold(ids, drop)) released.delete(id);
   };
-  const tellLater = async (ids: readonly string[], drop: Drop): Promise<void> => {
-    for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
-      await sleep(wait);
+  const tellLater = (ids: readonly string[], drop: Drop): Promise<void> =>
+    untilTold(sleep, async () => {
       const remaining = untold(ids, drop);
-      if (remaining.length === 0) return;
-      await tell(remaining, drop).catch((error: unknown) => {
-        // A journal that was closed has released its claims.
-        if (isExactChangeError(error) && error.retry === 'never') throw error;
-      });
-    }
-  };
+      if (remaining.length > 0) await tell(remaining, drop);
+    });
   return {
     take: (ids) => claimed(released, ids, () => claims.take(ids)),
     async drop(ids) {

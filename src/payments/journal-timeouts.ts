@@ -5,7 +5,7 @@ import { bounded } from '../internal/abort.js';
 import type { Runtime } from '../internal/runtime.js';
 import type { Ledger } from '../journal/balance-ledger.js';
 import type { Wallet } from '../journal/registry.js';
-import { claimsWithReleases, journalWithReleases } from '../journal/released-claims.js';
+import { claimsWithReleases, journalWithReleases, untilTold } from '../journal/released-claims.js';
 import type { Coordination, Journal, Owner } from '../journal/types.js';
 import type { TimedJournal } from './context.js';
 
@@ -48,14 +48,14 @@ export function timedJournal(
     onStep: (step) => events.emitCall('journal.called', step),
   };
   const coordination = journal.coordination?.(owner);
-  const takes = takesOf.get(journal) ?? createLateTakes();
+  // Go on after the client has closed: the process lives on, and its claims would keep other
+  // processes waiting.
+  const idle = (ms: number) => runtime.idle(ms);
+  const takes = takesOf.get(journal) ?? createLateTakes(idle);
   takesOf.set(journal, takes);
   const timed = journalWithTimeouts(journal, timeoutMs, timer, takes, coordination?.ledger);
   if (coordination === undefined) return { journal: timed, coordination };
   const shared = coordinationWithTimeouts(coordination, timeoutMs, takes);
-  // Go on after the client has closed: the process lives on, and its claims would keep other
-  // processes waiting.
-  const idle = (ms: number) => runtime.idle(ms);
   return {
     journal: journalWithReleases(timed, releasedClaims),
     coordination: { ...shared, claims: claimsWithReleases(shared.claims, releasedClaims, idle) },
@@ -79,7 +79,9 @@ export function journalWithTimeouts(
   const owners = journal.owners?.bind(journal);
   return {
     reserve: (attempt, caps, along, hold) =>
-      call('reserve', () => takes.track(attempt.id, journal.reserve(attempt, caps, along, hold))),
+      call('reserve', () =>
+        takes.track(attempt.id, journal.reserve(attempt, caps, along, hold), true),
+      ),
     put(attempt, along) {
       // A hold that is still being taken would land after this release, so release it again then.
       for (const account of along?.free ?? [])
@@ -203,30 +205,40 @@ async function* eachWithin<T>(call: TimedCall, list: () => AsyncIterable<T>): As
  */
 interface LateTakes {
   /** Notes that `work` reserves or holds for an attempt until it settles. Returns `work`. */
-  track<T>(id: string, work: Promise<T>): Promise<T>;
-  /** Runs `end` after the calls under way for an attempt, if there are any. Ignores its errors. */
+  track<T>(id: string, work: Promise<T>, isReservation?: boolean): Promise<T>;
+  /**
+   * Runs `end` after the calls under way for an attempt, if there are any. If it fails, it runs
+   * again until it is done, unless the attempt is older than these calls: by then, another call may
+   * have taken up an older attempt.
+   */
   afterPending(id: string, end: () => Promise<unknown>): void;
   /** Runs `end` now, and once more after the calls under way for an attempt, if there are any. */
   endAfterPending<T>(id: string, end: () => Promise<T>): Promise<T>;
 }
 
-function createLateTakes(): LateTakes {
+/** @param idle - Waits without keeping the process alive. */
+function createLateTakes(idle?: (ms: number) => Promise<void>): LateTakes {
   /** Calls under way, by attempt id. None of these promises rejects. */
   const taking = new Map<string, Set<Promise<void>>>();
+  const reserving = new Set<string>();
   const afterPending: LateTakes['afterPending'] = (id, end) => {
     const calls = taking.get(id);
     if (calls === undefined) return;
+    const isNew = reserving.has(id);
     Promise.all(calls)
       .then(end)
+      .catch(() => (isNew && idle ? untilTold(idle, end) : undefined))
       .catch(() => undefined);
   };
   return {
     afterPending,
-    track(id, work) {
+    track(id, work, isReservation = false) {
+      if (isReservation) reserving.add(id);
       const calls = taking.get(id) ?? new Set();
       taking.set(id, calls);
       const forget = () => {
         calls.delete(settled);
+        if (isReservation) reserving.delete(id);
         if (calls.size === 0) taking.delete(id);
       };
       const settled: Promise<void> = work.then(forget, forget);

@@ -10,6 +10,7 @@ from typing import Any, Sequence
 
 import pytest
 
+from exact_change._journal import released_claims
 from exact_change._journal.along import AlongMemory
 from exact_change._journal.balances import AccountBalance
 from exact_change._journal.coordination import MemoryCoordination
@@ -76,6 +77,13 @@ class SlowJournal(AlongMemory):
     """A journal with slow reservations."""
 
     gate: Gate
+    fails = False
+
+    def release(self, id_: str, along: Along = ALONE) -> Steps[None]:
+        if self.fails:
+            self.fails = False
+            raise ConnectionError("cut")
+        return super().release(id_, along)
 
     def reserve(
         self, attempt: Attempt, caps: Sequence[Cap], along: Along = ALONE, hold: Hold | None = None
@@ -119,6 +127,20 @@ def test_removes_record_and_claim_of_a_reservation_that_lands_after_its_release(
     slow, reserved = Slow(), attempt("one")
     task = slow.gate.start(slow.journal.reserve(reserved, [], Along(claim=["one"])))
     threads.run(slow.journal.release("one", Along(drop=["one"])))
+    slow.gate.land(task)
+    journal: Any = slow.slow_journal
+    until("it is off record", lambda: threads.run(journal.attempts(OWNER)) == [], 3)
+    assert threads.run(slow.inner.claims.live(["one"])) == set()
+
+
+def test_removes_a_late_reservation_though_the_journal_fails_once_in_between(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(released_claims, "_FIRST_WAIT_MS", 1)
+    slow, reserved = Slow(), attempt("one")
+    task = slow.gate.start(slow.journal.reserve(reserved, [], Along(claim=["one"])))
+    threads.run(slow.journal.release("one", Along(drop=["one"])))
+    slow.slow_journal.fails = True
     slow.gate.land(task)
     journal: Any = slow.slow_journal
     until("it is off record", lambda: threads.run(journal.attempts(OWNER)) == [], 3)

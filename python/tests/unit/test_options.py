@@ -63,6 +63,7 @@ def test_reads_an_amount_only_in_its_one_spelling(text: str) -> None:
         ({"autoSwap": True}, "Did you mean auto_swap"),
         ({"max_per_day": "1"}, "Did you mean policy.max_per_day?"),
         ({"maxPerDay": "1"}, "Did you mean policy.max_per_day?"),
+        ({"policy": {"max_per_day": None}}, "policy.max_per_day must be US dollars"),
         ({"policy": {"maxPriceImpactBps": 1}}, "Did you mean policy.max_price_impact_bps"),
         ({"auto_swap": 1}, "must be True or False"),
         ({"journal": "payments.jsonl"}, "must be made by file_journal"),

@@ -31,6 +31,8 @@ const HOSTS = [
   ...['*.example.com', '*', '*.', '', ' ', 'a b', 'https://example.com', 'example.com/path'],
   ...['[::1]', '[::1]:8080', '127.0.0.1', '127.0.0.1:80', 'user@example.com', 'münchen.example'],
   ...['xn--mnchen-3ya.example', 'example.com:80', 'example.com:0443', 'a..b', '-a.example', '_x.y'],
+  // Letters with vowel signs, which are marks.
+  'उदाहरण.भारत',
 ];
 
 const attempt = (work: () => string): string | null => {

@@ -75,8 +75,11 @@ export function fingerprintOf(
   return hex.encode(sha256(new TextEncoder().encode(JSON.stringify(parts))));
 }
 
-/** Removes a text from a body. Decodes each byte as one character, so that any bytes work. */
+/**
+ * Removes a text from a body. Reads each byte as one character, so that any bytes work. Not by a
+ * `TextDecoder`: its `latin1` is windows-1252 in browsers and in most versions of Node.
+ */
 function without(body: Uint8Array, text: string): Uint8Array {
-  const characters = new TextDecoder('latin1').decode(body);
+  const characters = Array.from(body, (byte) => String.fromCharCode(byte)).join('');
   return new TextEncoder().encode(characters.split(text).join(''));
 }

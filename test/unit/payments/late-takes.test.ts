@@ -13,6 +13,7 @@ const ACCOUNT = 'account';
 function slow() {
   const inner = createCoordination();
   const journal = withCoordination(memoryJournal(), inner);
+  let fails = false;
   let land = (): void => undefined;
   const landing = new Promise<void>((resolve) => (land = resolve));
   const { ledger } = inner;
@@ -37,12 +38,29 @@ function slow() {
       await landing;
       return journal.reserve(...args);
     },
+    release: async (...args) => {
+      if (fails) {
+        fails = false;
+        throw new Error('The connection is cut.');
+      }
+      return journal.release(...args);
+    },
   };
-  const timed = timedAs(slowJournal, OWNER);
+  const failOnce = () => void (fails = true);
+  const timed = timedAs(slowJournal, OWNER, 60_000, () => Promise.resolve());
   if (timed.coordination === undefined) throw new Error('The journal has no coordination.');
   const { claims } = inner;
   const another = () => timedAs(slowJournal, OWNER);
-  return { ...timed, shared: timed.coordination, another, ledger, claims, inner: journal, land };
+  return {
+    ...timed,
+    shared: timed.coordination,
+    another,
+    ledger,
+    claims,
+    inner: journal,
+    land,
+    failOnce,
+  };
 }
 
 describe('a hold or record that lands after its attempt was given up', () => {
@@ -83,6 +101,20 @@ describe('a hold or record that lands after its attempt was given up', () => {
     const { id } = attempt;
     const reserving = journal.reserve(attempt, [], { claim: [id] });
     await journal.release(id, { drop: [id] });
+    land();
+    await reserving;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(await listOf(inner.attempts(OWNER))).toEqual([]);
+    expect(await claims.live([id])).toEqual(new Set());
+  });
+
+  it('leaves neither a record nor a claim if the journal fails once in between', async () => {
+    const { journal, claims, inner, land, failOnce } = slow();
+    const attempt = attemptOf({ ...OWNER });
+    const { id } = attempt;
+    const reserving = journal.reserve(attempt, [], { claim: [id] });
+    await journal.release(id, { drop: [id] });
+    failOnce();
     land();
     await reserving;
     await new Promise((resolve) => setImmediate(resolve));

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Sequence
+from typing import Any, Callable, Dict, Sequence
 
 from .._kernel.hosts import threads
 from .._kernel.steps import join, settled, sleep
@@ -12,6 +12,21 @@ from .types import Claims
 
 _FIRST_WAIT_MS = 1_000
 _LONGEST_WAIT_MS = 30_000
+
+
+def until_told(tell: Callable[[], Steps[Any]]) -> Steps[None]:
+    """Tells a journal in growing waits, until it takes the call or is closed."""
+    wait = _FIRST_WAIT_MS
+    while True:
+        yield from sleep(wait)
+        try:
+            yield from tell()
+            return
+        except Exception as error:
+            # A journal that was closed has released its claims.
+            if isinstance(error, ExactChangeError) and error.retry == "never":
+                return
+        wait = min(wait * 2, _LONGEST_WAIT_MS)
 
 
 class Drop:
@@ -77,16 +92,9 @@ class ClaimsWithReleases:
             self._released.pop(id_, None)
 
     def _tell_later(self, ids: Sequence[str], drop: Drop) -> Steps[None]:
-        wait = _FIRST_WAIT_MS
-        while True:
-            yield from sleep(wait)
+        def tell() -> Steps[None]:
             left = self._untold(ids, drop)
-            if not left:
-                return
-            try:
+            if left:
                 yield from self._tell(left, drop)
-            except Exception as error:
-                # A journal that was closed has released its claims.
-                if isinstance(error, ExactChangeError) and error.retry == "never":
-                    return
-            wait = min(wait * 2, _LONGEST_WAIT_MS)
+
+        return until_told(tell)

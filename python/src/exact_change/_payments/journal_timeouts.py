@@ -95,9 +95,8 @@ class TimedJournal:
         yield from finish_releases(self._released, along.claim)
 
         def reserve() -> Steps[Reserved]:
-            return self._takes.during(
-                attempt["id"], self._journal.reserve(attempt, caps, along, hold)
-            )
+            reserving = self._journal.reserve(attempt, caps, along, hold)
+            return self._takes.during(attempt["id"], reserving, is_reservation=True)
 
         return (yield from self._within("reserve", reserve))
 

@@ -8,7 +8,11 @@ from .._base.options import refuse
 from .._base.urls import parse_address
 
 # Letters, digits, dots and a port, or an IPv6 address. No wildcard, and no other part of a URL.
-_HOST = re.compile(r"(?:[\w-]+(?:\.[\w-]+)*\.?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?", re.IGNORECASE)
+# IDNA decides about characters beyond ASCII, because `\w` lacks the vowel signs of many scripts.
+_LABEL = r"[\w\u0080-\U0010ffff-]+"
+_HOST = re.compile(
+    rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9a-f:.]+\])(?::[0-9]{{1,5}})?", re.IGNORECASE
+)
 _DOT = re.compile(r"\.(?=:[0-9]+$|$)")
 _PORT = re.compile(r":[0-9]+$")
 

@@ -139,10 +139,12 @@ def parse_policy(policy: object, network: str) -> Policy:
             lambda option, value: read_units(option, value, "base units"),
         )
 
+    per_day = options.get("max_per_day", "10.00")
     daily = next(cap for cap in _defaults["caps"] if cap["name"] == "maxLamportsPerDay")
     over_time = [
         *_dollar_caps("max_per_hour", options.get("max_per_hour"), HOUR_MS),
-        *_dollar_caps("max_per_day", options.get("max_per_day", "10.00"), DAY_MS),
+        # Not by `_dollar_caps`: there None means no cap, and the cap of a day has a default.
+        Cap("max_per_day", USD, read_usd("policy.max_per_day", per_day), DAY_MS),
         *_dollar_caps("max_total", options.get("max_total"), None),
         *_host_caps(options.get("max_per_host")),
         Cap(
