@@ -75,8 +75,11 @@ export function fingerprintOf(
   return hex.encode(sha256(new TextEncoder().encode(JSON.stringify(parts))));
 }
 
-/** Removes a text from a body. Decodes each byte as one character, so that any bytes work. */
+/**
+ * Removes a text from a body. Takes each byte as one character, so that any bytes work. Runtimes
+ * decode `latin1` differently, and a later process on another runtime must find the payment.
+ */
 function without(body: Uint8Array, text: string): Uint8Array {
-  const characters = new TextDecoder('latin1').decode(body);
+  const characters = new TextDecoder('utf-16le').decode(Uint16Array.from(body));
   return new TextEncoder().encode(characters.split(text).join(''));
 }
