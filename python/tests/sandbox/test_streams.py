@@ -13,6 +13,7 @@ from typing import Any, Callable, Iterator
 import httpx
 import pytest
 import requests
+from requests.adapters import HTTPAdapter
 
 from exact_change import AsyncClient, ExactChangeError, receipt_of
 
@@ -150,6 +151,34 @@ def test_raises_already_spent_for_a_repeat_after_a_stream_broke_off(
         read(response)
     response.close()
     paid_once(payer, stream)
+
+
+def test_raises_already_spent_for_a_repeat_when_urllib3_does_not_notice_a_cut_body(
+    sandbox: Sandbox,
+    make_payer: MakePayer,
+    make_seller: MakeSeller,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    build = HTTPAdapter.build_response
+
+    def build_as_before_2_0(adapter: Any, request: Any, raw: Any) -> requests.Response:
+        raw.enforce_content_length = False
+        return build(adapter, request, raw)
+
+    def answer(seen: Seen) -> Reply:
+        if seen.payment is None:
+            return terms(offer(sandbox))
+        settle(sandbox, seen, offer(sandbox))
+        return Reply(body=b"x" * 1000, cut_at=500)
+
+    monkeypatch.setattr(HTTPAdapter, "build_response", build_as_before_2_0)
+    payer, seller = make_payer(USDC="1"), make_seller(answer)
+    with requests.Session() as session:
+        session.mount("http://", payer.client.adapter())
+        with pytest.raises(requests.exceptions.ChunkedEncodingError):
+            session.get(seller.url)
+        failure_of(lambda: session.get(seller.url), "already_spent")
+    assert (payer.signed, payer.held()) == (["payment"], 1_000_000 - PRICE)
 
 
 @pytest.mark.parametrize(

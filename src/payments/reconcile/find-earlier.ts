@@ -76,10 +76,10 @@ export function fingerprintOf(
 }
 
 /**
- * Removes a text from a body. Reads each byte as one character, so that any bytes work. Not by a
- * `TextDecoder`: its `latin1` is windows-1252 in browsers and in most versions of Node.
+ * Removes a text from a body. Takes each byte as one character, so that any bytes work. Runtimes
+ * decode `latin1` differently, and a later process on another runtime must find the payment.
  */
 function without(body: Uint8Array, text: string): Uint8Array {
-  const characters = Array.from(body, (byte) => String.fromCharCode(byte)).join('');
+  const characters = new TextDecoder('utf-16le').decode(Uint16Array.from(body));
   return new TextEncoder().encode(characters.split(text).join(''));
 }

@@ -11,6 +11,7 @@ import requests
 from requests.adapters import BaseAdapter, HTTPAdapter
 from requests.sessions import SessionRedirectMixin
 from requests.utils import requote_uri
+from urllib3 import HTTPResponse
 from urllib3.util.retry import Retry
 
 from .._base.headers import Headers
@@ -198,6 +199,10 @@ class _RequestsCall:
             signal,
             lambda late: workers.submit(late.close),
         )
+        if isinstance(response.raw, HTTPResponse):
+            # Below 2.0, urllib3 takes a body that is cut for a whole one: it would count as
+            # delivered, and a repeated call would pay again.
+            response.raw.enforce_content_length = True
         is_streamed = bool(self._options.get("stream"))
         return RequestsReply(unfollowed(response), url, self.sent_as, is_streamed=is_streamed)
 
