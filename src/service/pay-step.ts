@@ -1,7 +1,7 @@
 import { refuse } from '../internal/options.js';
 import type { SignedAttempt } from '../journal/open-payment.js';
 import type { Attempt, SignedPayment } from '../journal/types.js';
-import type { PaymentContext } from '../payments/context.js';
+import { ownerOf, type PaymentContext } from '../payments/context.js';
 import { firstReceipt } from '../payments/execute/attempt-receipt.js';
 import { mayBeFor } from '../payments/execute/sign-payment.js';
 import { spendOf, type Choice } from '../payments/plan/choose.js';
@@ -170,13 +170,14 @@ async function record(
   choice: Pick<Choice, 'offer' | 'facts' | 'microUsd'>,
   bound: Bound,
 ): Promise<{ readonly attempt: SignedAttempt; readonly isNew: boolean }> {
-  const { session, purchase } = step;
+  const { request, session, purchase } = step;
   const { context } = session;
   const known = await findPaid(context, read.payerSignature);
   if (known !== undefined) return { attempt: known, isNew: false };
   // Not before the look above: a parallel call may have recorded this payment as one in flight.
-  if (choice.facts.available < choice.offer.amount)
-    throw tooLittleHeld(context, choice.offer, choice.facts);
+  const { offer, facts } = choice;
+  if (facts.available < offer.amount)
+    throw tooLittleHeld(ownerOf(context), offer, facts, request.autoSwap ?? false);
   const print = paymentPrint(read.payerSignature);
   const funded = await findFunded(context, purchase, spendOf(choice, purchase.host));
   // An earlier call may have reserved the same bytes before the journal failed.

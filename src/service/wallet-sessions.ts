@@ -86,7 +86,7 @@ export function createWalletSessions(deps: AutoPayDeps, journal: Journal): Walle
 
   const openSession = (wallet: string): OpenSession => {
     const events = createEvents(runtime.now);
-    const config = { ...settings, address: wallet, autoSwap: true, journal };
+    const config = { ...settings, address: wallet, autoSwap: false, journal };
     // A client in this process that pays from the same wallet shares the holds and claims.
     const parts = { events, wallet: knownWallet(wallet, network) ?? newWallet() };
     const context = keylessContext(deps, config, {

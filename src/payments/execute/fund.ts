@@ -2,7 +2,7 @@ import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import type { Taken } from '../../journal/balance-ledger.js';
 import type { Hold } from '../../journal/types.js';
 import type { Address } from '../../solana/types.js';
-import type { PaymentContext } from '../context.js';
+import { ownerOf, type PaymentContext } from '../context.js';
 import type { Choice } from '../plan/choose.js';
 import {
   freshIn,
@@ -57,7 +57,7 @@ export async function fundPayment(
     const held = await holdTokens(context, choice, id, signal);
     if (held !== undefined) return held;
     if (!context.config.autoSwap)
-      throw (await reasons(signal)).tooLittleHeld(context, offer, facts);
+      throw (await reasons(signal)).tooLittleHeld(ownerOf(context), offer, facts, false);
     // The call that swaps into this mint holds the lock. Other calls wait for it, and mostly find
     // enough tokens then.
     const work = context.locks.hold(

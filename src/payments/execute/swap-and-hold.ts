@@ -4,7 +4,7 @@ import { throwIfAborted } from '../../internal/abort.js';
 import type { Taken } from '../../journal/balance-ledger.js';
 import { WSOL_MINT } from '../../network.js';
 import type { Address } from '../../solana/types.js';
-import type { PaymentContext } from '../context.js';
+import { ownerOf, type PaymentContext } from '../context.js';
 import { concernsCandidate } from '../plan/candidate-queue.js';
 import { requestFor } from '../plan/ask-ahead.js';
 import type { Choice } from '../plan/choose.js';
@@ -64,7 +64,8 @@ export async function swapAndHold(
   if (taken !== undefined) return { ...taken, swap };
   if (swaps < MAX_SWAPS) return swapAndHold(context, choice, task, swaps + 1);
   // The node has confirmed the swap, so another program spends from this wallet.
-  throw tooLittleHeld(context, offer, await freshFacts(context, choice, task.signal));
+  const left = await freshFacts(context, choice, task.signal);
+  throw tooLittleHeld(ownerOf(context), offer, left, true);
 }
 
 /**

@@ -1,5 +1,5 @@
 import { ProtocolError, type ExactChangeError, type OfferRefusal } from '../../errors.js';
-import type { PaymentContext } from '../context.js';
+import { ownerOf, type PaymentContext } from '../context.js';
 import { swapEngine } from '../on-demand.js';
 import type { Priced } from './choose.js';
 import type { chooseFunding } from './choose-funding.js';
@@ -19,7 +19,7 @@ export async function chooseShort(
     return chooseFunding(context, short, options);
   }
   for (const { offer, facts } of short) {
-    options.refuse(offer, tooLittleHeld(context, offer, facts));
+    options.refuse(offer, tooLittleHeld(ownerOf(context), offer, facts, false));
     await forgetBalance(context, facts);
   }
   return undefined;

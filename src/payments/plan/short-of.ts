@@ -7,14 +7,15 @@ import { amountText, fundingLink } from '../../token-text.js';
 import { ownerOf, type PaymentContext } from '../context.js';
 import type { OwnFacts } from './offer-accounts.js';
 
+/** @param autoSwap - Whether a swap was possible: if not, the error advises to allow it. */
 export function tooLittleHeld(
-  context: PaymentContext,
+  owner: Owner,
   { mint, amount }: Offer,
   facts: OwnFacts,
+  autoSwap: boolean,
 ): FundsError {
-  const owner = ownerOf(context);
   const withSwaps = 'Turn autoSwap on to swap from another token, or fund the wallet';
-  const advice = context.config.autoSwap ? 'Fund the wallet' : withSwaps;
+  const advice = autoSwap ? 'Fund the wallet' : withSwaps;
   const price = amountText(owner.network, mint, amount, facts.decimals);
   return tooLittle(
     owner,

@@ -160,7 +160,9 @@ class _Comparison:
         short = yield from self._allowed([entry for entry in priceable if entry not in covered])
         if not config.auto_swap:
             for entry in short:
-                error = too_little_held(self._context, entry.offer, entry.facts)
+                error = too_little_held(
+                    self._context.owner, entry.offer, entry.facts, auto_swap=False
+                )
                 self._refused[entry.offer.position] = error
         elif len(short) == 1 and not self._quote:
             return self._choice(judged.terms, short[0], None)

@@ -105,7 +105,7 @@ class _Fund:
             if taken is not None:
                 return HeldFunds(taken.before)
             if not context.config.auto_swap:
-                raise too_little_held(context, offer, facts)
+                raise too_little_held(context.owner, offer, facts, auto_swap=False)
             return (yield from self._swap_in_turn())
         finally:
             leave()
@@ -171,7 +171,8 @@ class _Fund:
             if swaps == _MAX_SWAPS:
                 break
         # The node confirmed the swap, so another program must have spent the tokens.
-        raise too_little_held(context, offer, (yield from self._fresh_facts()))
+        left = yield from self._fresh_facts()
+        raise too_little_held(context.owner, offer, left, auto_swap=True)
 
     def _find(
         self, facts: OfferFacts, needed: int | None, excluded: frozenset[Address]

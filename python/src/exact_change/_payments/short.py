@@ -11,11 +11,15 @@ from .context import PaymentContext
 from .offer_accounts import OfferFacts
 
 
-def too_little_held(context: PaymentContext, offer: Offer, facts: OfferFacts) -> ExactChangeError:
-    """Returns the error for a wallet that holds too little of an offer's token."""
-    owner = context.owner
+def too_little_held(
+    owner: Owner, offer: Offer, facts: OfferFacts, *, auto_swap: bool
+) -> ExactChangeError:
+    """Returns the error for a wallet that holds too little of an offer's token.
+
+    Advises to allow swaps, unless a swap was possible (``auto_swap``).
+    """
     with_swaps = "Turn auto_swap on to swap from another token, or fund the wallet"
-    advice = "Fund the wallet" if context.config.auto_swap else with_swaps
+    advice = "Fund the wallet" if auto_swap else with_swaps
     price = amount_text(owner.network, offer.mint, offer.amount, facts.decimals)
     message = f"The price is {price}, and {_holding(owner, offer.mint, facts)}. {advice}"
     return _too_little(owner, offer.mint, offer.amount, facts, message)
