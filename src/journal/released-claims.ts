@@ -20,15 +20,12 @@ const LONGEST_WAIT_MS = 30_000;
 export async function untilTold(sleep: Sleep, tell: () => Promise<unknown>): Promise<void> {
   for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
     await sleep(wait);
-    const isTold = await tell().then(
-      () => true,
-      (error: unknown) => {
-        // A journal that was closed has released its claims.
-        if (isExactChangeError(error) && error.retry === 'never') throw error;
-        return false;
-      },
-    );
-    if (isTold) return;
+    try {
+      return void (await tell());
+    } catch (error) {
+      // A journal that was closed has released its claims.
+      if (isExactChangeError(error) && error.retry === 'never') throw error;
+    }
   }
 }
 

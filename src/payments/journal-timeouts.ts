@@ -227,7 +227,7 @@ function createLateTakes(idle?: (ms: number) => Promise<void>): LateTakes {
     const isNew = reserving.has(id);
     Promise.all(calls)
       .then(end)
-      .catch(() => (isNew && idle ? untilTold(idle, end) : undefined))
+      .catch(isNew && idle ? () => untilTold(idle, end) : undefined)
       .catch(() => undefined);
   };
   return {
