@@ -80,6 +80,6 @@ export function fingerprintOf(
  * decode `latin1` differently, and a later process on another runtime must find the payment.
  */
 function without(body: Uint8Array, text: string): Uint8Array {
-  const characters = new TextDecoder('utf-16le').decode(Uint16Array.from(body));
+  const characters = new TextDecoder('utf-16le').decode(new Uint16Array(body));
   return new TextEncoder().encode(characters.split(text).join(''));
 }
