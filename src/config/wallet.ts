@@ -1,6 +1,6 @@
 import { refuse } from '../internal/options.js';
 import { isAddress } from '../solana/address.js';
-import { createKeySigner, createSeedSigner } from '../solana/keys.js';
+import { createKeySigner, createSeedSigner, wrapSigner } from '../solana/keys.js';
 import type { Signer } from '../solana/signer.js';
 import type { ClientOptions } from './options.js';
 import { lazyPart } from '../internal/load-once.js';
@@ -31,7 +31,9 @@ function readSigner(signer: NonNullable<ClientOptions['signer']>): Signer {
     if ('secretKey' in signer) return createKeySigner(signer.secretKey);
     const { address } = signer;
     if (isAddress(address)) {
-      if (can(signer, 'signTransaction') || can(signer, 'signMessage')) return signer;
+      // Keep the address: a wallet app may change it with its account, and caps are by wallet.
+      if (can(signer, 'signTransaction') || can(signer, 'signMessage'))
+        return wrapSigner(signer, (ask) => ask());
       if (
         can(signer, 'modifyAndSignTransactions') ||
         can(signer, 'signTransactions') ||

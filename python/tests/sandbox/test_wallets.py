@@ -112,6 +112,18 @@ async def test_pays_on_an_event_loop_with_a_wallet_that_changes_nothing(sandbox:
         assert receipt_of(response) is not None and signer.intents == ["payment"]
 
 
+def test_pays_only_from_the_account_that_the_wallet_had_first(
+    sandbox: Sandbox, make_payer: MakePayer
+) -> None:
+    first, second = sandbox.wallet(USDC="1"), sandbox.wallet(USDC="1")
+    signer = ChangingWallet(first, lambda message: message)
+    payer = make_payer(first, wallet_secret_key=None, signer=signer)
+    other = ChangingWallet(second, lambda message: message)
+    vars(signer).update(vars(other))
+    failure_of(lambda: payer.client.get(f"{sandbox.api_url}/usdc"), "signing_failed")
+    assert sandbox.balance(second.address, "USDC") == 1_000_000
+
+
 def with_other_blockhash(message: MessageV0) -> MessageV0:
     return MessageV0(
         message.header,

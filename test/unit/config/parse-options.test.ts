@@ -190,9 +190,29 @@ describe('the configuration from options', () => {
     expect(refusedWith({ rpcUrl: [] }).details).toEqual({ option: 'rpcUrl' });
   });
 
-  it('uses a signer in place of a key', () => {
-    const signer = { address, signMessage: () => Promise.resolve(new Uint8Array(64)) };
-    expect(parseOptions({ signer }).signer).toBe(signer);
+  it('uses a signer in place of a key, for the account that it has then', async () => {
+    const signer = {
+      address,
+      bytes: new Uint8Array(64),
+      async signMessage() {
+        return this.bytes;
+      },
+    };
+    const { signer: parsed } = parseOptions({ signer });
+    // A wallet app changes the account of its object when the person does.
+    signer.address = 'another account';
+    expect(parsed.address).toBe(address);
+    const intent = {
+      kind: 'payment',
+      network: '',
+      mint: '',
+      amount: '',
+      payTo: '',
+      url: '',
+    } as const;
+    expect('signMessage' in parsed && (await parsed.signMessage(new Uint8Array(), intent))).toBe(
+      signer.bytes,
+    );
   });
 });
 

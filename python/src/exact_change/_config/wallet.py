@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, Mapping, cast
 
 from solders.keypair import Keypair
@@ -37,9 +38,11 @@ def _read_signer(signer: Any) -> AnySigner:
     if isinstance(signer, Keypair):
         return key_signer(bytes(signer))
     address: object = getattr(signer, "address", None)
-    methods = ("sign_message", "sign_transaction")
-    if is_address(address) and any(callable(getattr(signer, name, None)) for name in methods):
-        return cast("AnySigner", signer)
+    found = {name: getattr(signer, name, None) for name in ("sign_message", "sign_transaction")}
+    methods = {name: method for name, method in found.items() if callable(method)}
+    if is_address(address) and methods:
+        # Keep the address: a wallet may change it with its account, and caps are by wallet.
+        return cast("AnySigner", SimpleNamespace(address=address, **methods))
     raise refuse(
         "signer",
         "must have an address and sign_message or sign_transaction, or be a Keypair of solders.",
