@@ -5,7 +5,7 @@ import { hideKey } from '../internal/redact.js';
 import { systemRuntime, type Runtime } from '../internal/runtime.js';
 import { namedNetwork, SOLANA_MAINNET } from '../network.js';
 import { parsePolicy, POLICY_NAMES } from '../policy/policy.js';
-import { readSwapFrom, readUsd } from '../policy/read.js';
+import { readSwapFrom, readUsd, readWhole } from '../policy/read.js';
 import {
   parseApiUrl,
   parseJupiterUrl,
@@ -73,7 +73,7 @@ export function parseOptions(
     relayer: parseRelayer(options.relayer),
     presign: parsePresign(options.presign ?? false),
     retryWindow: parseMs('retryWindow', options.retryWindow ?? 60_000),
-    retries: parseRetries(options.retries ?? 2),
+    retries: readWhole('retries', options.retries ?? 2, 10),
     logger: parsePort('logger', options.logger, ['debug'] as const),
   };
 }
@@ -153,12 +153,6 @@ export function globalFetch(): typeof globalThis.fetch {
 export function parseMs(option: string, value: unknown): number {
   if (typeof value !== 'number' || !Number.isFinite(value) || value < 0 || value > 2 ** 31 - 1)
     throw refuse(option, 'must be milliseconds, from 0 to 2147483647.');
-  return value;
-}
-
-function parseRetries(value: unknown): number {
-  if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > 10)
-    throw refuse('retries', 'must be a whole number from 0 to 10.');
   return value;
 }
 

@@ -6,7 +6,7 @@ import { readLimits, type LimitOptions } from './limits.js';
 import { readLists, type ListOptions, type ListRules } from './lists.js';
 import { DAY_MS, HOUR_MS } from './periods.js';
 import type { Plan } from './plan.js';
-import { readMint, readUnits, readUsd } from './read.js';
+import { readMint, readUnits, readUsd, readWhole } from './read.js';
 import { readTopUp, type TopUp, type TopUpOptions } from './top-up.js';
 
 /**
@@ -138,12 +138,8 @@ export function parsePolicy(options: PolicyOptions, network: string): Policy {
   const bps = (
     name: 'maxSlippageBps' | 'maxPriceImpactBps' | 'maxSwapLossBps',
     preset: number,
-  ): number => {
-    const value = options[name] ?? preset;
-    if (!Number.isInteger(value) || value < 0 || value > 10_000)
-      throw refuse(`policy.${name}`, 'must be basis points, a whole number from 0 to 10000.');
-    return value;
-  };
+  ): number =>
+    readWhole(`policy.${name}`, options[name] ?? preset, 10_000, 'basis points, a whole number');
   return Object.freeze({
     maxPerPayment: readUsd('policy.maxPerPayment', options.maxPerPayment ?? '1.00'),
     maxAmount: units('maxAmount'),

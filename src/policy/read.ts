@@ -43,9 +43,21 @@ export function readMint(option: string, mint: unknown, network: string): Addres
   return readAddress(option, pinned ?? mint, 'a mint address or a pinned symbol such as "USDC"');
 }
 
-export function readSwapFrom(mints: unknown, network: string): readonly string[] | undefined {
+export function readSwapFrom(
+  mints: readonly string[] | undefined,
+  network: string,
+): readonly string[] | undefined {
   if (mints === undefined) return undefined;
-  if (!Array.isArray(mints))
-    throw refuse('swapFrom', 'must be a list of mint addresses or pinned symbols.');
-  return mints.map((mint, index) => readMint(`swapFrom[${index}]`, mint, network));
+  return readList('swapFrom', mints, (option, mint) => readMint(option, mint, network));
+}
+
+export function readWhole(
+  option: string,
+  value: unknown,
+  most: number,
+  what = 'a whole number',
+): number {
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > most)
+    throw refuse(option, `must be ${what} from 0 to ${most}.`);
+  return value;
 }
