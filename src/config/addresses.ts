@@ -97,7 +97,7 @@ export function readUrl(option: string, text: unknown, protocols: readonly strin
     );
   // fetch refuses such an address at each call, and its error repeats the password.
   if (url.username !== '' || url.password !== '')
-    throw refuse(option, 'must hold no user name or password: fetch takes no such address.');
+    throw refuse(option, 'must hold no user name or password.');
   hideAddress(url.href);
   return url;
 }

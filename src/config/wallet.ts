@@ -1,6 +1,6 @@
 import { refuse } from '../internal/options.js';
 import { isAddress } from '../solana/address.js';
-import { createKeySigner, createSeedSigner, wrapSigner } from '../solana/keys.js';
+import { can, createKeySigner, createSeedSigner, wrapSigner } from '../solana/keys.js';
 import type { Signer } from '../solana/signer.js';
 import type { ClientOptions } from './options.js';
 import { lazyPart } from '../internal/load-once.js';
@@ -49,11 +49,4 @@ function readSigner(signer: NonNullable<ClientOptions['signer']>): Signer {
     'signer',
     'must have an address and signMessage or signTransaction, or be of kit, or a Keypair.',
   );
-}
-
-function can<S extends object, N extends string>(
-  signer: S,
-  method: N,
-): signer is Extract<S, Readonly<Record<N, unknown>>> {
-  return typeof Reflect.get(signer, method) === 'function';
 }

@@ -46,7 +46,7 @@ export function createSeedSigner(seed: Uint8Array): MessageSigner {
   if (!isUint8Array(seed) || seed.length !== SEED_BYTES)
     throw invalidKey(
       'walletSeed is not a Uint8Array of 32 bytes',
-      'Give the seed as those bytes, or the whole key as walletSecretKey.',
+      'Give those bytes, or the whole key as walletSecretKey.',
     );
   return signerOf(Uint8Array.from(seed), addressOf(publicKeyOf(seed)));
 }
@@ -73,20 +73,21 @@ export function wrapSigner(
 ): Signer {
   const { address } = signer;
   const wrapped: Signer = isTransactionSigner(signer)
-    ? {
-        address,
-        signTransaction: (wire, intent) => around(async () => signer.signTransaction(wire, intent)),
-      }
-    : {
-        address,
-        signMessage: (message, intent) => around(async () => signer.signMessage(message, intent)),
-      };
+    ? { address, signTransaction: (...args) => around(async () => signer.signTransaction(...args)) }
+    : { address, signMessage: (...args) => around(async () => signer.signMessage(...args)) };
   if (keySigners.has(signer)) keySigners.add(wrapped);
   return wrapped;
 }
 
 export function isTransactionSigner(signer: Signer): signer is TransactionSigner {
-  return 'signTransaction' in signer && typeof signer.signTransaction === 'function';
+  return can(signer, 'signTransaction');
+}
+
+export function can<S extends object, N extends string>(
+  signer: S,
+  method: N,
+): signer is Extract<S, Readonly<Record<N, unknown>>> {
+  return typeof Reflect.get(signer, method) === 'function';
 }
 
 /** Takes over the seed: imports it into the runtime and zeroes it, or keeps it in a closure. */
