@@ -1,6 +1,6 @@
 import { refuse } from '../internal/options.js';
 import { isAddress } from '../solana/address.js';
-import { can, createKeySigner, createSeedSigner, wrapSigner } from '../solana/keys.js';
+import { createKeySigner, createSeedSigner, hasMethod, wrapSigner } from '../solana/keys.js';
 import type { Signer } from '../solana/signer.js';
 import type { ClientOptions } from './options.js';
 import { lazyPart } from '../internal/load-once.js';
@@ -32,12 +32,12 @@ function readSigner(signer: NonNullable<ClientOptions['signer']>): Signer {
     const { address } = signer;
     if (isAddress(address)) {
       // Keep the address: a wallet app may change it with its account, and caps are by wallet.
-      if (can(signer, 'signTransaction') || can(signer, 'signMessage'))
+      if (hasMethod(signer, 'signTransaction') || hasMethod(signer, 'signMessage'))
         return wrapSigner(signer, (ask) => ask());
       if (
-        can(signer, 'modifyAndSignTransactions') ||
-        can(signer, 'signTransactions') ||
-        can(signer, 'signMessages')
+        hasMethod(signer, 'modifyAndSignTransactions') ||
+        hasMethod(signer, 'signTransactions') ||
+        hasMethod(signer, 'signMessages')
       )
         return {
           address,

@@ -80,10 +80,11 @@ export function wrapSigner(
 }
 
 export function isTransactionSigner(signer: Signer): signer is TransactionSigner {
-  return can(signer, 'signTransaction');
+  return hasMethod(signer, 'signTransaction');
 }
 
-export function can<S extends object, N extends string>(
+/** Whether a signer has a method: a caller in JavaScript may give any object. */
+export function hasMethod<S extends object, N extends string>(
   signer: S,
   method: N,
 ): signer is Extract<S, Readonly<Record<N, unknown>>> {
