@@ -62,7 +62,7 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
     const ended = over.get(id);
     return ended === undefined ? undefined : attemptOf(ended);
   };
-  /** Copies an attempt for a caller, unless it was only just parsed. */
+  /** Copies an attempt for a listing, unless it was only just parsed. */
   const given = (attempt: Attempt): Attempt => {
     const { id } = attempt;
     const isKept = (open.get(id)?.attempt ?? over.get(id)?.kept) === attempt;
@@ -166,8 +166,7 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
       .map((id) => [id, madeOf(id) ?? 0] as const)
       .sort(([, a], [, b]) => a - b)
       .flatMap(([id]) => get(id) ?? [])
-      .filter((attempt) => belongsTo(attempt, owner))
-      .map(given);
+      .filter((attempt) => belongsTo(attempt, owner));
   const withKey = (owner: Owner, key: string): Attempt[] => {
     const spent = keys
       .find(owner, key)
