@@ -82,7 +82,7 @@ export interface PostgresJournal extends Journal {
  *
  * Calls reject with `TransportError` (`journal_unavailable`) if the database fails, or does not
  * answer within `timeoutMs`. They reject with `ConfigError` (`missing_dependency`) if `pg` is not
- * installed, or if an outbox needs `pg-boss` and it is not installed.
+ * installed, or if an outbox needs `pg-boss` 10 and it is not installed.
  *
  * @throws `ConfigError` (`invalid_option`).
  *

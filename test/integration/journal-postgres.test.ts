@@ -508,8 +508,8 @@ describe('postgresJournal, without the package pg', () => {
       told: {
         name: 'ConfigError',
         code: 'missing_dependency',
-        message: expect.stringContaining('npm install pg'),
-        details: { packages: ['pg'] },
+        message: expect.stringContaining('npm install pg@8'),
+        details: { packages: ['pg@8'] },
       },
       stderr: '',
     });

@@ -623,16 +623,27 @@ unsampled('the outbox of postgresJournal', () => {
     expect(String(error)).not.toContain('a-secret-word');
   });
 
-  it('fails the first call without pg-boss if a journal of the schema needs it', async () => {
+  it.each([
+    ['without pg-boss', undefined],
+    [
+      'with pg-boss 11',
+      'export default class { static getConstructionPlans() { return "expire_seconds int"; } }',
+    ],
+    ['with pg-boss 12', 'export class PgBoss {}'],
+  ])('fails the first call %s if a journal of the schema needs it', async (_, installed) => {
     await open({ schema: 'told' }).outbox.endpoints();
     const missing = {
       name: 'ConfigError',
       code: 'missing_dependency',
-      message: expect.stringContaining('npm install pg-boss'),
-      details: { packages: ['pg-boss'] },
+      message: expect.stringContaining('npm install pg-boss@10'),
+      details: { packages: ['pg-boss@10'] },
     };
+    const found =
+      installed === undefined
+        ? `throw Object.assign(new Error('not there'), { code: 'ERR_MODULE_NOT_FOUND' })`
+        : `return { shortCircuit: true, url: 'data:text/javascript,' + encodeURIComponent(${JSON.stringify(installed)}) }`;
     const hook = `export const resolve = (name, context, next) => {
-      if (name === 'pg-boss') throw Object.assign(new Error('not there'), { code: 'ERR_MODULE_NOT_FOUND' });
+      if (name === 'pg-boss') ${found};
       return next(name, context);
     };`;
     const script = `

@@ -77,7 +77,7 @@ export function jobSchema(schema: string): string {
 
 /**
  * Makes pg-boss' tables if they are missing, and the queue. Rejects with `ConfigError`
- * (`missing_dependency`) if pg-boss is not installed.
+ * (`missing_dependency`) if pg-boss 10 is not installed.
  */
 export async function prepareJobs(database: Database, schema: string): Promise<void> {
   const key = lockKey(schema, 'tables');
@@ -242,7 +242,13 @@ export function jobsIn(schema: string): JobQueue {
  * single statements.
  */
 async function bossOf(schema: string, executeSql: PgBoss.Db['executeSql']): Promise<PgBoss> {
-  const { default: Boss } = await loadPeer('pg-boss', () => import('pg-boss'));
+  // Later majors have other columns, and an application may have one of them for itself.
+  const { default: Boss } = await loadPeer(
+    'pg-boss@10',
+    () => import('pg-boss'),
+    ({ default: Found }) =>
+      typeof Found === 'function' && Found.getConstructionPlans(schema).includes('expire_in'),
+  );
   return new Boss({ schema, db: { executeSql }, supervise: false, schedule: false });
 }
 

@@ -78,7 +78,7 @@ export async function openPool(connectionString: string, timeoutMs: number): Pro
 }
 
 async function loadPool() {
-  const pg = await loadPeer('pg', () => import('pg'));
+  const pg = await loadPeer('pg@8', () => import('pg'));
   // Before 8.15 `pg` was CommonJS only, and Node exposes only its default export.
   return 'Pool' in pg ? pg.Pool : (pg as { readonly default: typeof Pg }).default.Pool;
 }
