@@ -1,5 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Claims } from '../../src/journal/types.js';
+import { until } from '../helpers/chain.js';
 import { launch, openPage, type BrowserPage } from './harness.js';
 
 let browser: Browser;
@@ -236,6 +238,35 @@ describe('indexedDbJournal in Chromium', () => {
       }, fails);
     expect(await hold(opened.page, true)).toBe('journal_unavailable');
     expect(await hold(second, false)).toBe('held');
+    await second.close();
+  });
+
+  it('keeps new claims after it lost its Web Lock, as pages do in the cache of WebKit', async () => {
+    const second = await opened.openTab();
+    const claim = (tab: Page, id: string) =>
+      tab.evaluate(async (id) => {
+        const shared = globalThis as { claims?: Claims };
+        const journal = journalPage.indexedDbJournal('lost lock');
+        shared.claims ??= journal.coordination({ wallet: 'wallet', network: 'network' }).claims;
+        await shared.claims.take([id]);
+        return (await navigator.locks.query()).held?.map(({ name = '' }) => name) ?? [];
+      }, id);
+    const [lock = ''] = (await claim(opened.page, 'before')).filter((name) =>
+      /lost lock/.test(name),
+    );
+    await second.evaluate(
+      (lock) => navigator.locks.request(lock, { steal: true }, () => undefined),
+      lock,
+    );
+    await until('the first tab holds its lock again', async () =>
+      (await claim(opened.page, 'after')).includes(lock) ? true : undefined,
+    );
+    await claim(second, 'other');
+    const live = await second.evaluate(async () => {
+      const { claims } = globalThis as { claims?: Claims };
+      return [...((await claims?.live(['before', 'after'])) ?? [])];
+    });
+    expect(live).toContain('after');
     await second.close();
   });
 
