@@ -270,6 +270,31 @@ describe('indexedDbJournal in Chromium', () => {
     await second.close();
   });
 
+  it('ends its transaction when the page is hidden, because WebKit would keep it open', async () => {
+    const codes = await opened.page.evaluate(async () => {
+      const journal = journalPage.indexedDbJournal('hidden');
+      const codeOf = () =>
+        journal.reserve(journalPage.attemptOf(), []).then(
+          () => 'reserved',
+          (error: unknown) => (error as { code: string }).code,
+        );
+      const first = await codeOf();
+      const { transaction } = IDBDatabase.prototype;
+      IDBDatabase.prototype.transaction = function (...args) {
+        IDBDatabase.prototype.transaction = transaction;
+        queueMicrotask(() =>
+          dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true })),
+        );
+        return Reflect.apply(transaction, this, args);
+      };
+      const hidden = await codeOf();
+      const back = await codeOf();
+      const owner = { wallet: 'wallet', network: 'network' };
+      return [first, hidden, back, (await journalPage.idsOf(journal.attempts(owner))).length];
+    });
+    expect(codes).toEqual(['reserved', 'journal_unavailable', 'reserved', 2]);
+  });
+
   it('refuses every use on an origin without Web Locks', async () => {
     const tab = await opened.openTab();
     const script = await (await fetch(`${tab.url()}page.js`)).text();
