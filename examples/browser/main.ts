@@ -63,8 +63,9 @@ async function connect(door: Door, silent: boolean): Promise<void> {
     sessionStorage.setItem(DOOR, door.name);
     for (const change of ['payment.settled', 'payment.unsettled'] as const)
       client.on(change, () => void refresh().catch(explain));
-    // Without persistence, a browser that is short of space may delete the journal.
-    await (navigator.storage as StorageManager | undefined)?.persist();
+    // Without persistence, a browser that is short of space may delete the journal. Firefox asks
+    // the user, and the page goes on without the answer.
+    void (navigator.storage as StorageManager | undefined)?.persist();
     await refresh();
     const purchase = cutOff(client.address);
     if (purchase !== undefined) {

@@ -35,6 +35,10 @@ async function openExample(options: BrowserContextOptions = {}, script = ''): Pr
   const context = await browser.newContext(options);
   onTestFinished(() => context.close());
   await context.addInitScript({ content: script });
+  // Firefox asks the user whether to keep the storage, and this user never answers.
+  await context.addInitScript(() => {
+    StorageManager.prototype.persist = () => new Promise(() => undefined);
+  });
   const page = await context.newPage();
   await page.goto(served.url);
   return page;

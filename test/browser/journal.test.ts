@@ -1,5 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Claims } from '../../src/journal/types.js';
+import { until } from '../helpers/chain.js';
 import { launch, openPage, type BrowserPage } from './harness.js';
 
 let browser: Browser;
@@ -237,6 +239,60 @@ describe('indexedDbJournal in Chromium', () => {
     expect(await hold(opened.page, true)).toBe('journal_unavailable');
     expect(await hold(second, false)).toBe('held');
     await second.close();
+  });
+
+  it('keeps new claims after it lost its Web Lock, as pages do in the cache of WebKit', async () => {
+    const second = await opened.openTab();
+    const claim = (tab: Page, id: string) =>
+      tab.evaluate(async (id) => {
+        const shared = globalThis as { claims?: Claims };
+        const journal = journalPage.indexedDbJournal('lost lock');
+        shared.claims ??= journal.coordination({ wallet: 'wallet', network: 'network' }).claims;
+        await shared.claims.take([id]);
+        return (await navigator.locks.query()).held?.map(({ name = '' }) => name) ?? [];
+      }, id);
+    const [lock = ''] = (await claim(opened.page, 'before')).filter((name) =>
+      /lost lock/.test(name),
+    );
+    await second.evaluate(
+      (lock) => navigator.locks.request(lock, { steal: true }, () => undefined),
+      lock,
+    );
+    await until('the first tab holds its lock again', async () =>
+      (await claim(opened.page, 'after')).includes(lock) ? true : undefined,
+    );
+    await claim(second, 'other');
+    const live = await second.evaluate(async () => {
+      const { claims } = globalThis as { claims?: Claims };
+      return [...((await claims?.live(['before', 'after'])) ?? [])];
+    });
+    expect(live).toContain('after');
+    await second.close();
+  });
+
+  it('ends its transaction when the page is hidden, because WebKit would keep it open', async () => {
+    const codes = await opened.page.evaluate(async () => {
+      const journal = journalPage.indexedDbJournal('hidden');
+      const codeOf = () =>
+        journal.reserve(journalPage.attemptOf(), []).then(
+          () => 'reserved',
+          (error: unknown) => (error as { code: string }).code,
+        );
+      const first = await codeOf();
+      const { transaction } = IDBDatabase.prototype;
+      IDBDatabase.prototype.transaction = function (...args) {
+        IDBDatabase.prototype.transaction = transaction;
+        queueMicrotask(() =>
+          dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true })),
+        );
+        return Reflect.apply(transaction, this, args);
+      };
+      const hidden = await codeOf();
+      const back = await codeOf();
+      const owner = { wallet: 'wallet', network: 'network' };
+      return [first, hidden, back, (await journalPage.idsOf(journal.attempts(owner))).length];
+    });
+    expect(codes).toEqual(['reserved', 'journal_unavailable', 'reserved', 2]);
   });
 
   it('refuses every use on an origin without Web Locks', async () => {

@@ -35,6 +35,9 @@ export interface Witness {
   keep(name: string): void;
 }
 
+/** Only a page has these events; a worker or another runtime may lack the methods. */
+type Page = Partial<Pick<Window, 'addEventListener' | 'removeEventListener'>>;
+
 const VERSION = 1;
 const [LOG, ABOUT, NAME] = ['log', 'about', 'name'];
 
@@ -84,10 +87,19 @@ export async function openDatabase(
   };
 
   await connected();
+  let running: IDBTransaction | undefined;
+  // WebKit keeps the transaction of a page in its back/forward cache open until the user comes
+  // back, and no other tab can write until then.
+  const stop = (event: { readonly persisted?: boolean }) => {
+    if (event.persisted === true) abort(running);
+  };
+  const page: Page = globalThis;
+  page.addEventListener?.('pagehide', stop);
   return {
     async step(after, decide) {
       const transaction = begin(await connected()) ?? begin(await connected());
       if (transaction === undefined) throw new Error('The connection was closed again and again.');
+      running = transaction;
       const log = transaction.objectStore(LOG);
       const newRows = log.getAll(IDBKeyRange.lowerBound(after, true));
       let failure: unknown;
@@ -106,6 +118,7 @@ export async function openDatabase(
       });
     },
     close() {
+      page.removeEventListener?.('pagehide', stop);
       const last = open;
       open = Promise.reject(new Error('closed'));
       open.catch(() => undefined);
@@ -138,6 +151,14 @@ async function nameOf(database: IDBDatabase): Promise<string> {
   const name: IDBRequest<unknown> = transaction.objectStore(ABOUT).get(NAME);
   await ended(transaction);
   return String(name.result);
+}
+
+function abort(transaction: IDBTransaction | undefined): void {
+  try {
+    transaction?.abort();
+  } catch {
+    // It has ended already.
+  }
 }
 
 /** Resolves once the transaction is complete: a successful request alone may still be undone. */

@@ -12,20 +12,33 @@ export interface Tabs {
 /** Resolves once the other tabs can see this tab. */
 export async function joinTabs(locks: LockManager, path: string, me: string): Promise<Tabs> {
   const prefix = `exact-change ${path} `;
+  let hasLeft = false;
   let leave = (): void => undefined;
-  await new Promise<void>((resolve, reject) => {
-    const held = () => {
-      resolve();
-      return new Promise<void>((end) => (leave = end));
-    };
-    locks.request(`${prefix}${me}`, held).catch(reject);
-  });
+  const join = (): Promise<void> =>
+    new Promise<void>((resolve, reject) => {
+      let wasHeld = false;
+      const held = async () => {
+        wasHeld = true;
+        resolve();
+        if (!hasLeft) await new Promise<void>((end) => (leave = end));
+      };
+      locks.request(`${prefix}${me}`, held).catch((error: unknown) => {
+        // WebKit takes the lock from a page that enters its back/forward cache, and reports this
+        // when the user comes back. Without the lock, other tabs free all claims of this tab.
+        if (wasHeld && !hasLeft) join().catch(() => undefined);
+        reject(error);
+      });
+    });
+  await join();
   return {
     async living(ids) {
       const { held = [] } = await locks.query();
       const names = new Set(held.map(({ name }) => name));
       return new Set([...ids].filter((id) => names.has(`${prefix}${id}`)));
     },
-    leave: () => leave(),
+    leave() {
+      hasLeft = true;
+      leave();
+    },
   };
 }
