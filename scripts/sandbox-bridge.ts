@@ -11,6 +11,7 @@ import { nodeProcesses } from '../adapters/journals/file/processes.js';
 import { fileJournal } from '../adapters/journals/file.js';
 import { serve } from '../adapters/mounts/node.js';
 import { fullAttemptOf, listOf } from '../test/helpers/attempts.js';
+import { poolerOf, type Next, type Pooler } from '../test/helpers/pooler.js';
 import { startPostgres, type Postgres } from '../test/helpers/postgres.js';
 import { deployLighthouse } from '../test/helpers/lighthouse.js';
 import { makeProgram } from '../test/helpers/make-program.js';
@@ -38,6 +39,7 @@ type Target = Record<string, unknown>;
 
 const fileParts = { disk: nodeDisk, processes: nodeProcesses };
 let postgres: Promise<Postgres> | undefined;
+let pooler: Pooler | undefined;
 let buyer: Promise<string> | undefined;
 
 /** Calls that need more than JSON values: bigint amounts and functions. */
@@ -127,6 +129,14 @@ const ownCalls: Record<string, (...args: never[]) => unknown> = {
   buyer: () => (buyer ??= makeProgram('test/chaos/many/four.child.ts')),
   /** Creates a database in a real Postgres, started at the first call. Resolves with its URL. */
   createDatabase: async () => (await (postgres ??= startPostgres())).createDatabase(),
+  /** Starts a pooler before a database. Resolves with its URL. */
+  startPooler: async (address: string, size: number, next: Next) => {
+    pooler = await poolerOf(address, size, next);
+    return pooler.address;
+  },
+  /** Lets the last pooler share its server connections from now on. */
+  sharePooler: () => pooler?.share(),
+  closePooler: () => pooler?.close(),
   /** Ends the Postgres server as a reboot does, and starts it again. */
   restartPostgres: async () => {
     const running = await postgres;

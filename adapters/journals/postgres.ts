@@ -78,11 +78,12 @@ export interface PostgresJournal extends Journal {
  * Returns a journal in Postgres, for processes and machines that share a wallet: caps, holds and
  * locks count for all of them. The first call loads the package `pg`, opens a connection, and makes
  * the tables if they are missing. The journal keeps one connection for locks, so a proxy before the
- * database must keep sessions: PgBouncer in transaction mode does not.
+ * database must keep sessions. A pooler in transaction or statement mode is refused.
  *
  * Calls reject with `TransportError` (`journal_unavailable`) if the database fails, or does not
  * answer within `timeoutMs`. They reject with `ConfigError` (`missing_dependency`) if `pg` is not
- * installed, or if an outbox needs `pg-boss` 10 and it is not installed.
+ * installed, or if an outbox needs `pg-boss` 10 and it is not installed. They reject with
+ * `ConfigError` (`invalid_option`) if a pooler does not keep the session.
  *
  * @throws `ConfigError` (`invalid_option`).
  *
@@ -120,8 +121,9 @@ export function postgresJournal(options: PostgresJournalOptions): PostgresJourna
   });
   const session = createSession(database, tables, {
     channel,
-    async restore(query, holder) {
-      await locks.restore(query);
+    option: options.pool === undefined ? 'connectionString' : 'pool',
+    async restore(query, holder, pid) {
+      await locks.restore(query, pid);
       await claims.restore(query, holder);
       events.heard();
     },

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { attemptOf, dayCap, listOf, NOW, signedSwapOf } from '../helpers/attempts.js';
 import { until } from '../helpers/chain.js';
 import { failureOf } from '../helpers/payer.js';
+import { poolerOf, type Next, type Pooler } from '../helpers/pooler.js';
 import {
   startPostgres,
   wireTo,
@@ -226,6 +227,71 @@ describe('a database whose commits do not wait for its disk', () => {
       await opened.close();
       await withClient(address, (client) => client.query('alter system reset wal_writer_delay'));
     }
+  });
+});
+
+describe('a pooler before the database', () => {
+  let pooler: Pooler;
+  let journals: PostgresJournal[];
+  const open = async (size: number, next: Next) => {
+    pooler = await poolerOf(address, size, next);
+    journals = [1, 2].map(() => postgresJournal({ connectionString: pooler.address }));
+    return journals;
+  };
+  afterEach(async () => {
+    await Promise.all(journals.map((opened) => opened.close()));
+    await pooler.close();
+  });
+  const refused = async (call: () => Promise<unknown>) => {
+    const error = await failureOf(call(), 'invalid_option');
+    expect(error).toMatchObject({ funds: 'untouched', details: { option: 'connectionString' } });
+    expect(error.message).toContain('session mode');
+  };
+
+  it.each<[number, Next]>([
+    [1, 'last'],
+    [2, 'first'],
+    [5, 'last'],
+    [5, 'first'],
+  ])(
+    'is refused before anything is written or held if %i connections serve all; next: %s',
+    async (size, next) => {
+      const opened = await open(size, next);
+      pooler.share();
+      for (const each of opened) {
+        const { claims, locks } = each.coordination(owner);
+        const attempt = attemptOf();
+        await refused(() => locks.hold(['swap'], async () => 'held'));
+        await refused(() => claims.take(['one']));
+        await refused(() => each.reserve(attempt, [], { claim: [attempt.id] }));
+      }
+      expect(await listOf(other.attempts(owner))).toEqual([]);
+      expect(await holdersOf(address)).toEqual([]);
+    },
+  );
+
+  it('is refused when it begins to share the connections of a journal that is open', async () => {
+    const [first] = await open(5, 'last');
+    const { claims, locks } = first!.coordination(owner);
+    await claims.take(['one']);
+    expect(await locks.hold(['swap'], async () => 'held')).toBe('held');
+    pooler.share();
+    await refused(() => locks.hold(['swap'], async () => 'held'));
+    await refused(() => claims.take(['two']));
+  });
+
+  it('serves journals that exclude each other if it keeps their sessions', async () => {
+    const [first, second] = await open(5, 'last');
+    const order: string[] = [];
+    let after: Promise<unknown> | undefined;
+    await first!.coordination(owner).locks.hold(['swap'], async () => {
+      const { locks } = second!.coordination(owner);
+      after = locks.hold(['swap'], async () => order.push('second'));
+      await locks.hold(['another'], async () => undefined);
+      order.push('first');
+    });
+    await after;
+    expect(order).toEqual(['first', 'second']);
   });
 });
 

@@ -1,5 +1,6 @@
-import { isExactChangeError, TransportError } from '../../../src/errors.js';
+import { isExactChangeError, TransportError, type ConfigError } from '../../../src/errors.js';
 import { hasCode } from '../../../src/internal/error-code.js';
+import { refuse } from '../../../src/internal/options.js';
 
 /** Wraps an error of the database. Returns errors of this package as they are. */
 export function failure(step: string, cause: unknown): unknown {
@@ -19,6 +20,14 @@ export function closed(step: string): TransportError {
       details: { step },
       retry: 'never',
     },
+  );
+}
+
+/** Returns the error for a proxy that gives one server process to several clients in turn. */
+export function pooled(option: string): ConfigError {
+  return refuse(
+    option,
+    'must keep its sessions, but leads to a pooler in transaction or statement mode, which would give the lock of one process to others. Connect to the database directly or in session mode: often port 5432 in place of 6543, or a host name without "-pooler".',
   );
 }
 

@@ -3,7 +3,7 @@ import type { Locks } from '../../../src/journal/locks.js';
 import type { Owner } from '../../../src/journal/types.js';
 import { sharedLocks } from '../shared-locks.js';
 import type { Query } from './database.js';
-import { closed } from './failure.js';
+import { closed, pooled } from './failure.js';
 import type { Session } from './session.js';
 import { statementsOf } from './statements.js';
 import type { Tables } from './tables.js';
@@ -27,7 +27,7 @@ export interface AdvisoryLocks {
    * Takes the locks of running work again, on a new connection, unless another process has taken
    * them by now.
    */
-  restore(query: Query): Promise<void>;
+  restore(query: Query, pid: string): Promise<void>;
   /** Refuses all new and waiting calls. Does not stop running work. */
   close(): void;
 }
@@ -50,9 +50,10 @@ export function advisoryLocks(
     else held.set(key, left);
   };
   const tryLock = (key: string) =>
-    session.run('lock', async (query) => {
-      const [row] = await query(text.lock, [key]);
-      const locked = row?.['locked'] === 'true';
+    session.run('lock', async (query, _, pid) => {
+      const [row] = await query(text.lock, [key, pid]);
+      if (row?.['locked'] === undefined) throw pooled(session.option);
+      const locked = row['locked'] === 'true';
       if (locked) count(key, 1);
       return locked;
     });
@@ -104,9 +105,9 @@ export function advisoryLocks(
       return held.size > 0 || waiting.size > 0;
     },
     close: () => closing.abort(closed('lock')),
-    async restore(query) {
+    async restore(query, pid) {
       for (const [key, times] of held) {
-        for (let time = 0; time < times; time += 1) await query(text.lock, [key]);
+        for (let time = 0; time < times; time += 1) await query(text.lock, [key, pid]);
       }
     },
   };

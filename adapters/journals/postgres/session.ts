@@ -1,7 +1,7 @@
 import { startDeadline, untilAborted } from '../../../src/internal/abort.js';
 import { systemRuntime } from '../../../src/internal/runtime.js';
 import { queryOn, type Database, type Query } from './database.js';
-import { closed as closedError, failure } from './failure.js';
+import { closed as closedError, failure, pooled } from './failure.js';
 import { randomLockKey } from './keys.js';
 import { ignored, type PostgresClient } from './pool.js';
 import { statementsOf } from './statements.js';
@@ -16,6 +16,9 @@ const KEEPALIVE =
 /** Milliseconds before the connection is opened again, at first and at most. */
 const REOPEN_MS = { first: 50, most: 2_000 };
 
+/** Milliseconds within which a notification arrives, unless the database is busy. */
+const HEARS_MS = 250;
+
 /**
  * One lasting connection, which holds the locks and the holder key of claims. Postgres frees them
  * when the connection ends, also after a crash.
@@ -23,13 +26,17 @@ const REOPEN_MS = { first: 50, most: 2_000 };
 export interface Session {
   /**
    * Runs statements on the connection, one call after the other; opens the connection if needed.
-   * Rejects with `journal_unavailable`.
+   * Rejects with `journal_unavailable`, or `invalid_option` if a proxy does not keep the session.
+   *
+   * @param work - Gets the holder key, and the id of the one server process that holds it.
    */
-  run<T>(step: string, work: (query: Query, holder: string) => Promise<T>): Promise<T>;
+  run<T>(step: string, work: (query: Query, holder: string, pid: string) => Promise<T>): Promise<T>;
   /**
    * The key of an advisory lock that only connections of this session ever hold, while one is open.
    */
   readonly holder: string | undefined;
+  /** The caller's option that names the database. */
+  readonly option: string;
   /** Opens the connection again if it was lost, in the background. */
   revive(): void;
   close(): Promise<void>;
@@ -37,8 +44,10 @@ export interface Session {
 
 export interface SessionEvents {
   readonly channel: string;
+  /** The caller's option that names the database. */
+  readonly option: string;
   /** Takes the locks and claims of an earlier connection again, before other calls run. */
-  restore(query: Query, holder: string): Promise<void>;
+  restore(query: Query, holder: string, pid: string): Promise<void>;
   notified(payload: string): void;
   lost(): void;
   /** Whether locks, claims or listeners need a connection. */
@@ -48,6 +57,7 @@ export interface SessionEvents {
 interface Open {
   readonly client: PostgresClient;
   readonly query: Query;
+  readonly pid: string;
   end(): void;
 }
 
@@ -72,27 +82,57 @@ export function createSession(database: Database, tables: Tables, events: Sessio
     };
     client.on('error', end);
     client.on('end', end);
+    let heard = new AbortController();
     client.on('notification', ({ channel, payload }) => {
-      if (channel === events.channel) events.notified(payload ?? '');
+      if (channel !== events.channel) return;
+      if (payload === holder) heard.abort();
+      events.notified(payload ?? '');
     });
-    const line: Open = { client, query: queryOn(client), end };
+    const query = queryOn(client);
+    const hearing = () => (heard = new AbortController()).signal;
     try {
-      await untilAborted(prepare(line.query), signal);
+      const pid = await untilAborted(prepare(query, hearing), signal);
+      return { client, query, pid, end };
     } catch (error) {
       end();
       throw error;
     }
-    return line;
   };
 
-  const prepare = async (query: Query): Promise<void> => {
+  /**
+   * Returns the id of the server process, once it is certain that the connection keeps its session:
+   * only then a notification arrives while the connection runs no statement. PgBouncer in
+   * transaction mode gives the process to other clients meanwhile, and drops the notification.
+   */
+  const provenPid = async (query: Query, hearing: () => AbortSignal): Promise<string> => {
+    const pidOf = async () => (await query(text.pid))[0]?.['pid'];
+    const pid = await pidOf();
+    for (;;) {
+      const heard = hearing();
+      const isHeard = () => heard.aborted;
+      const [row] = await database.query('connect', text.notify, [events.channel, holder]);
+      if (pid === undefined || row?.['pid'] === pid) break;
+      await systemRuntime.idle(HEARS_MS, heard).catch(ignored);
+      if (isHeard()) return pid;
+      // A kept session hears a late notification with these statements: then ask again.
+      await pidOf();
+      await pidOf();
+      if (!isHeard()) break;
+    }
+    await query(`unlisten "${events.channel}"`);
+    throw pooled(events.option);
+  };
+
+  const prepare = async (query: Query, hearing: () => AbortSignal): Promise<string> => {
     // The channel's name has only safe letters, so it needs no escape.
     await query(`${KEEPALIVE}; listen "${events.channel}"`);
+    const pid = await provenPid(query, hearing);
     // Postgres may keep a lost connection, with its locks, until it notices the loss. So end that
     // connection first, and wait for its end. Not every role may: then only the wait remains.
     await query(text.endHolder, [holder]).catch(ignored);
     await query(text.hold, [holder]);
-    await events.restore(query, holder);
+    await events.restore(query, holder, pid);
+    return pid;
   };
 
   const run: Session['run'] = async (step, work) => {
@@ -110,7 +150,7 @@ export function createSession(database: Database, tables: Tables, events: Sessio
       const line = open;
       line.client.ref?.();
       try {
-        return await untilAborted(work(line.query, holder), deadline.signal);
+        return await untilAborted(work(line.query, holder, line.pid), deadline.signal);
       } catch (error) {
         // The fate of the statement is unknown: end the connection, so that it holds no lock.
         line.end();
@@ -150,6 +190,7 @@ export function createSession(database: Database, tables: Tables, events: Sessio
     get holder() {
       return open === undefined ? undefined : holder;
     },
+    option: events.option,
     revive: () => void revive(),
     async close() {
       closed = true;

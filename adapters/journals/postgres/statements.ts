@@ -59,10 +59,13 @@ export function statementsOf(tables: Tables) {
      on conflict (wallet, network, name) do update set next = c.next + 1, used_at = now()
      returning next::text as number`,
     forgetCounters: `delete from ${counters} where used_at < now() - interval '1 day'`,
-    lock: 'select pg_try_advisory_lock($1::bigint)::text as locked',
+    // Null on another server process than the session's: a lock there would not be its own.
+    lock: 'select case pg_backend_pid() when $2::int then pg_try_advisory_lock($1::bigint)::text end as locked',
     unlock: `select pg_advisory_unlock(key)::text, pg_notify($2, key::text)::text from unnest($1::bigint[]) as held (key)`,
     // Ends the connections that hold a key or wait for it.
     endHolder: `select pg_terminate_backend(pid)::text ${LOCKS} and ${KEY} = $1::bigint`,
+    pid: 'select pg_backend_pid()::text as pid',
+    notify: 'select pg_notify($1, $2)::text, pg_backend_pid()::text as pid',
     hold: 'select pg_advisory_lock($1::bigint)::text',
     hasOutbox: 'select to_regclass($1)::text as name',
     hasTables: `select tablename::text from pg_tables where schemaname = $1 and tablename = 'version'`,

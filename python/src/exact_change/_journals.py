@@ -52,12 +52,13 @@ def postgres_journal(
     ``psycopg``: ``pip install "exact-change[postgres]"``. The first call makes the tables if they
     are missing, in ``schema``: at most 63 lower-case letters, digits and underscores.
     ``timeout_ms`` is the longest that a call waits for the database. The journal keeps one
-    connection for locks, so a proxy before the database must keep sessions: PgBouncer in
-    transaction mode does not.
+    connection for locks, so a proxy before the database must keep sessions. A pooler in transaction
+    or statement mode is refused.
 
     Calls raise ``journal_unavailable`` if the database fails, or does not answer within
     ``timeout_ms``. They raise ``missing_dependency`` without ``psycopg``. They also raise it if the
-    schema keeps events for webhooks: only the TypeScript client can add these.
+    schema keeps events for webhooks: only the TypeScript client can add these. They raise
+    ``invalid_option`` if a pooler does not keep the session.
 
     Raises ``ConfigError`` (``invalid_option``).
 

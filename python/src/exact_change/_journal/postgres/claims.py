@@ -46,7 +46,7 @@ class SharedClaims:
         self._leave(names)
         values = [names, self._instance]
         text = self._statements["unclaim"]
-        yield from self.session.run("unclaim", lambda query, _: query(text, values))
+        yield from self.session.run("unclaim", lambda query, *_: query(text, values))
 
     def live(self, ids: Sequence[str]) -> Steps[set[str]]:
         by_name = {digest(id_): id_ for id_ in ids}
@@ -104,10 +104,10 @@ class SharedClaims:
         holder = self.session.holder
         if holder is not None:
             return holder
-        return (yield from self.session.run("claim", lambda _, holder: holder))
+        return (yield from self.session.run("claim", lambda _query, holder, _pid: holder))
 
-    def _writing(self, names: Sequence[str]) -> Callable[[Query, str], object]:
-        def write(query: Query, holder: str) -> None:
+    def _writing(self, names: Sequence[str]) -> Callable[[Query, str, str], object]:
+        def write(query: Query, holder: str, _pid: str) -> None:
             mine = [name for name in names if name in self._mine]
             query(self._statements["claim"], [mine, self._instance, holder])
 

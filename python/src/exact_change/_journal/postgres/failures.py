@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..._base.options import refuse
 from ...errors import ExactChangeError, failure
 
 
@@ -38,6 +39,16 @@ def closed(step: str) -> ExactChangeError:
         "The Postgres journal is closed. Make another one.",
         {"step": step},
         retry="never",
+    )
+
+
+def pooled() -> ExactChangeError:
+    """Returns the error for a proxy that gives one server process to several clients in turn."""
+    return refuse(
+        "address",
+        "must keep its sessions, but leads to a pooler in transaction or statement mode, which "
+        "would give the lock of one process to others. Connect to the database directly or in "
+        'session mode: often port 5432 in place of 6543, or a host name without "-pooler".',
     )
 
 

@@ -54,9 +54,9 @@ class _Parts:
         yield from self.session.close()
         yield from call(self.direct.pool.close)
 
-    def restore(self, query: Query, holder: str) -> None:
+    def restore(self, query: Query, holder: str, pid: str) -> None:
         """Takes the locks and claims of an earlier connection again, on a new connection."""
-        self.locks.restore(query)
+        self.locks.restore(query, pid)
         self.claims.restore(query, holder)
 
     def notified(self, payload: str) -> None:

@@ -13,7 +13,7 @@ from ..._kernel.workers import workers
 from ..locks import free_abandoned_locks
 from ..process_locks import ProcessLocks
 from .connection import Query
-from .failures import closed
+from .failures import closed, pooled
 from .keys import lock_key
 from .session import Session
 from .statements import Statements
@@ -52,14 +52,14 @@ class SharedLocks(ProcessLocks):
         for key in list(self._waiting):
             self.freed(key)
 
-    def restore(self, query: Query) -> None:
+    def restore(self, query: Query, pid: str) -> None:
         """Takes the locks of running work again, on a new connection.
 
         Leaves out a lock that another process has taken by now.
         """
         for key, times in list(self._held.items()):
             for _ in range(times):
-                query(self._statements["lock"], [key])
+                query(self._statements["lock"], [key, pid])
 
     def close(self) -> None:
         """Refuses all new and waiting calls. Does not stop running work."""
@@ -107,8 +107,10 @@ class SharedLocks(ProcessLocks):
         yield park(register)
 
     def _try(self, key: str) -> Steps[bool]:
-        def ask(query: Query, _holder: str) -> bool:
-            (row,) = query(self._statements["lock"], [key])
+        def ask(query: Query, _holder: str, pid: str) -> bool:
+            (row,) = query(self._statements["lock"], [key, pid])
+            if "locked" not in row:
+                raise pooled()
             is_locked = row["locked"] == "true"
             if is_locked:
                 self._held[key] = self._held.get(key, 0) + 1
@@ -139,4 +141,4 @@ class SharedLocks(ProcessLocks):
                 self._held.pop(key, None)
         text, values = self._statements["unlock"], [list(keys), self._channel]
         # If this fails, the session ends the connection, and Postgres frees its locks.
-        yield from quiet(self.session.run("unlock", lambda query, _: query(text, values)))
+        yield from quiet(self.session.run("unlock", lambda query, *_: query(text, values)))
