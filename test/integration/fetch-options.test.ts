@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { createClient, receiptOf } from 'exact-change';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { failureOf, newBuyer, type Buyer } from '../helpers/fetch-buyer.js';
@@ -242,6 +243,20 @@ describe('the fetch option', () => {
     const made = new Response('made');
     const { client } = await newBuyer(sandbox, { fetch: async () => made });
     expect(await client.fetch('https://seller.test/')).toBe(made);
+  });
+
+  it('is refused before a payment when its bodies are streams of Node', async () => {
+    const { client, spent } = await newBuyer(sandbox, {
+      fetch: async (...args) => {
+        const response = await fetch(...args);
+        return Object.defineProperty(response, 'body', { value: Readable.from(['{}']) });
+      },
+    });
+    const refused = { code: 'invalid_option', funds: 'untouched', details: { option: 'fetch' } };
+    expect(await failureOf(client.fetch(`${twins.paid.url}/paid/a`))).toMatchObject(refused);
+    expect(await failureOf(client.plan(`${twins.paid.url}/paid/a`))).toMatchObject(refused);
+    expect((await client.fetch(`${sandbox.apiUrl}/free`)).status).toBe(200);
+    expect(await spent()).toBe(0n);
   });
 
   it('rejects the call with its own error when it fails', async () => {

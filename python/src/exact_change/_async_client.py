@@ -16,7 +16,7 @@ from ._config.options import take_options
 from ._http.calls import OPTIONS, bare, call_options
 from ._http.inner import loop_transport
 from ._http.paying import AsyncPayingTransport
-from ._kernel.hosts import forget_closed, loop_host
+from ._kernel.hosts import forget_closed, loop_host, this_loop
 from ._kernel.signals import Signal
 from ._payer import Payer
 from ._tied import live_receipt, settled_within
@@ -211,7 +211,7 @@ class AsyncClient(ClientBase, AsyncClosing):
         """Ends background work. See :meth:`exact_change.Client.close`."""
         for engine in self._payer.close_loop():
             await loop_host().run(engine.close())
-        http = self._https.pop(asyncio.get_running_loop(), None)
+        http = self._https.pop(this_loop(), None)
         if http is not None and self._process == os.getpid():
             await http.aclose()
 
@@ -221,7 +221,7 @@ class AsyncClient(ClientBase, AsyncClosing):
         if self._process != os.getpid():
             self._process = os.getpid()
             self._https = weakref.WeakKeyDictionary()
-        loop = asyncio.get_running_loop()
+        loop = this_loop()
         http = self._https.get(loop)
         if http is None:
             forget_closed(self._https)

@@ -52,4 +52,4 @@ class ClientBase:
         return f"{type(self).__name__}({wallet})"
 
     def __reduce__(self) -> str:
-        raise TypeError("A client is not pickled: it has a key.")
+        raise TypeError("A client is not pickled: it has a key. Make one in each process.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, TypeVar
 from ._config.options import Config
 from ._events import Events
 from ._kernel.fork import ForkLock
-from ._kernel.hosts import forget_closed, loop_host
+from ._kernel.hosts import forget_closed, loop_host, this_loop
 from ._kernel.signals import Signal
 from ._kernel.steps import call, outside
 from ._kernel.task import Steps
@@ -49,7 +49,7 @@ class Payer:
     @property
     def made_loop_engine(self) -> Engine | None:
         """The engine of the running loop, if it exists."""
-        return self._loops.get(asyncio.get_running_loop()) if self._is_open else None
+        return self._loops.get(this_loop()) if self._is_open else None
 
     @property
     def _is_open(self) -> bool:
@@ -76,7 +76,7 @@ class Payer:
     ) -> T:
         """Runs steps of the running loop's engine to their end, as :meth:`LoopHost.run` does."""
 
-        loop = asyncio.get_running_loop()
+        loop = this_loop()
         engine = self._loop_engine(loop) if _is_loaded else None
 
         def steps() -> Steps[T]:
@@ -119,7 +119,7 @@ class Payer:
         """Pays no more calls. Returns the engine of the running loop, for the caller to close."""
         with self._lock:
             self._is_closed = True
-            engine = self._loops.pop(asyncio.get_running_loop(), None)
+            engine = self._loops.pop(this_loop(), None)
         return [] if engine is None or self._process != os.getpid() else [engine]
 
     def check_open(self) -> None:

@@ -17,7 +17,7 @@ from ._config.swap_request import check_names
 from ._http.inner import loop_transport, thread_transport
 from ._http.own import HttpPort, LoopHttp, ThreadHttp
 from ._http.terms import parts_of
-from ._kernel.hosts import loop_host, threads
+from ._kernel.hosts import loop_host, this_loop, threads
 from ._kernel.signals import Signal
 from ._kernel.task import Steps
 from ._transport.remote import RemoteTransport
@@ -211,7 +211,7 @@ class AsyncService(_Caller, AsyncClosing):
 
     async def aclose(self) -> None:
         """Closes the connections of this loop."""
-        http = self._https.pop(asyncio.get_running_loop(), None)
+        http = self._https.pop(this_loop(), None)
         if http is not None:
             await loop_host().run(http.close())
 
@@ -221,7 +221,7 @@ class AsyncService(_Caller, AsyncClosing):
         )
 
     async def _run(self, ask: Callable[[RemoteTransport, Signal], Steps[T]]) -> T:
-        loop = asyncio.get_running_loop()
+        loop = this_loop()
         http = self._https.get(loop)
         if http is None:
             http = LoopHttp(self._transport, lambda: loop_transport(self._trust_env))

@@ -8,7 +8,7 @@ import gc
 import time
 import weakref
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 import pytest
@@ -37,6 +37,41 @@ def test_leaves_extensions_unchanged_that_requests_share(kind: Any) -> None:
     else:
         asyncio.run(transport.handle_async_request(request))
     assert (seen, shared) == ([{}], {})
+
+
+class _Foreign:
+    """A request of a package that is like httpx."""
+
+    extensions: ClassVar[dict[str, Any]] = {}
+    method = "GET"
+    url = httpx.URL("http://127.0.0.1:9/")
+    headers = httpx.Headers()
+    stream = httpx.ByteStream(b"")
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_refuses_a_request_of_another_package_before_it_is_sent(kind: Any) -> None:
+    sent: list[Any] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        sent.append(request)
+        return httpx.Response(200)
+
+    transport = kind(wallet_seed=bytes(32)).transport(httpx.MockTransport(answer))
+    request: Any = _Foreign()
+    with pytest.raises(ExactChangeError, match="alias_httpx") as caught:
+        if kind is Client:
+            transport.handle_request(request)
+        else:
+            asyncio.run(transport.handle_async_request(request))
+    assert (caught.value.code, caught.value.funds, sent) == ("invalid_option", "untouched", [])
+
+
+def test_says_what_to_use_when_no_loop_of_asyncio_runs() -> None:
+    client = AsyncClient(wallet_seed=bytes(32))
+    for coroutine in (client.get("http://127.0.0.1:9/"), client.aclose()):
+        with pytest.raises(RuntimeError, match="Use a Client, in a thread"):
+            coroutine.send(None)
 
 
 @pytest.mark.parametrize("make", [thread_transport, loop_transport])

@@ -116,6 +116,17 @@ def is_planned(request: httpx.Request) -> bool:
     return (mapping_of(request.extensions.get(OPTIONS)) or {}).get("unpaid") is True
 
 
+def _check_package(request: object) -> None:
+    """Refuses a request of another package: its payment could not be presented once signed."""
+    if not isinstance(request, httpx.Request):
+        package = type(request).__module__.partition(".")[0]
+        raise refuse(
+            "transport",
+            f"is for clients of httpx, not of {package}. For httpx2, call httpx2.alias_httpx()"
+            " before the first import of httpx.",
+        )
+
+
 class HttpxCall:
     """A request of httpx that can be sent again with a payment: it keeps the body."""
 
@@ -127,6 +138,7 @@ class HttpxCall:
         *,
         is_async: bool,
     ) -> None:
+        _check_package(request)
         self._request = request
         # Some transports are of both kinds.
         self._transport: Any = transport

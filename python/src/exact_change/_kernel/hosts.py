@@ -222,9 +222,20 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
+def this_loop() -> asyncio.AbstractEventLoop:
+    """Returns the loop of asyncio that runs in this thread."""
+    loop = running_loop()
+    if loop is None:
+        raise RuntimeError(
+            "An asynchronous client needs a running event loop of asyncio; trio has none."
+            " Use a Client, in a thread."
+        )
+    return loop
+
+
 def loop_host() -> LoopHost:
     """Returns the host of the running loop."""
-    loop = asyncio.get_running_loop()
+    loop = this_loop()
     host = _hosts.get(loop)
     if host is None:
         host = _hosts[loop] = LoopHost(loop)
