@@ -1,15 +1,8 @@
-import {
-  SOLANA_MAINNET,
-  createClient,
-  type Client,
-  type ClientOptions,
-  type Journal,
-} from 'exact-change';
-import { namedNetwork } from '../../src/network.js';
+import { createClient, type Client, type ClientOptions, type Journal } from 'exact-change';
 import { fileJournal } from 'exact-change/journal/file';
 import { makeFolderOf } from './paths.js';
 import type { Invocation } from './report.js';
-import { nodeOptions, readSettings, type Settings } from './settings.js';
+import { networkOf, nodeOptions, readSettings, type Settings } from './settings.js';
 import { openWallet, type Wallet } from './wallet.js';
 
 /** A client of the wallet, on the journal that all commands share. */
@@ -33,7 +26,7 @@ export async function withClient<T>(
 ): Promise<T> {
   const settings = readSettings(flags, terminal.env);
   const wallet = openWallet(settings.wallet, { terminal, fd: flags.passphraseFd });
-  const network = namedNetwork(settings.network ?? '') ?? SOLANA_MAINNET;
+  const network = networkOf(settings);
   const { policy, ...more } = options?.({ wallet, network, settings }) ?? {};
   await makeFolderOf(settings.journal);
   const journal = fileJournal(settings.journal);

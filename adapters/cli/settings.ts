@@ -4,6 +4,7 @@ import { refuse, refuseUnknown } from '../../src/internal/options.js';
 import { isRecord } from '../../src/internal/record.js';
 import { hasCode } from '../../src/internal/error-code.js';
 import { parseJson } from '../../src/internal/parse.js';
+import { namedNetwork, SOLANA_MAINNET } from '../../src/network.js';
 import { fromEnvironment } from './environment.js';
 import { NODE_NAMES, type Layer, type NodeOptions } from './layer.js';
 import { configFolder, stateFolder, expandHome } from './paths.js';
@@ -49,6 +50,11 @@ export function readSettings(
     journal: expandHome(merged.journal ?? join(stateFolder(env), 'payments.jsonl')),
     configFile: file?.path,
   };
+}
+
+/** Returns the network of the settings, CAIP-2. */
+export function networkOf({ network = '' }: Pick<NodeOptions, 'network'>): string {
+  return namedNetwork(network) ?? SOLANA_MAINNET;
 }
 
 /** Returns the client options of the settings, without wallet and journal. */

@@ -22,6 +22,14 @@ export interface Wallet {
   unlock(): Promise<void>;
 }
 
+/** Returns the signer of a client that only reads. Without `address` it is of no wallet. */
+export const readOnlySigner = (
+  address = '1nc1nerator11111111111111111111111111111111',
+): MessageSigner => ({
+  address,
+  signMessage: () => Promise.reject(new Error('This client signs nothing.')),
+});
+
 /** Returns the default path of the wallet, which `wallet new` writes. */
 export const defaultWalletFile = (env: Readonly<Record<string, string | undefined>>): string =>
   join(configFolder(env), 'wallet.json');

@@ -2,7 +2,7 @@ import { isExactChangeError, TransportError } from '../../src/errors.js';
 import { startDeadline, untilAborted, type Deadline } from '../../src/internal/abort.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
 import type { Transport } from '../../src/transport.js';
-import { pages } from '../../src/wire/operations.js';
+import { operations, pages } from '../../src/wire/operations.js';
 import { PROBLEM_TYPE, problemOf, type Problem } from '../../src/wire/problem.js';
 import { readQuery } from '../../src/wire/query.js';
 import { callHook } from '../call-hook.js';
@@ -66,7 +66,7 @@ export function createHandler(
       if (answer instanceof Response) return withHeaders(answer, headers);
       return json(request, 200, 'application/json', answer, headers);
     } catch (error) {
-      const { problem, more } = problemFor(error);
+      const { problem, more } = problemFor(error, request);
       if (problem.status >= 500) callHook(() => settings.onError(error, requestId));
       return json(request, problem.status, PROBLEM_TYPE, problem, { ...headers, ...more });
     }
@@ -253,14 +253,18 @@ function ended(
   });
 }
 
-function problemFor(error: unknown): {
+function problemFor(
+  error: unknown,
+  { url }: Request,
+): {
   readonly problem: Problem;
   readonly more: Readonly<Record<string, string>>;
 } {
   if (error instanceof RequestRefusal) return { problem: error.problem, more: error.headers };
   const limited = isExactChangeError(error, 'rate_limited');
   return {
-    problem: problemOf(error),
+    // Only a payment sends anything. An address that merely contains its path errs on the safe side.
+    problem: problemOf(error, url.includes(operations.autoPay.path)),
     more: limited ? { 'retry-after': String(Math.ceil(error.details.retryAfterMs / 1000)) } : {},
   };
 }

@@ -1,5 +1,6 @@
 import { connectTo } from '../config/connect.js';
 import type { Config } from '../config/options.js';
+import { isExactChangeError } from '../errors.js';
 import type { Events } from '../events.js';
 import { bounded } from '../internal/abort.js';
 import { hex } from '../internal/bytes.js';
@@ -176,6 +177,11 @@ export function signerWithTimeout(
   const timeoutError = () =>
     new Error(`The signer did not answer within timeouts.signer, ${timeouts.signer} ms.`);
   return wrapSigner(signer, (ask) =>
-    bounded(timeouts.signer, timeoutError, [signal, closing.signal], ask),
+    bounded(timeouts.signer, timeoutError, [signal, closing.signal], () => ask().catch(hide)),
   );
+}
+
+/** Hides an error of this library that a signer throws, because it is about another client. */
+function hide(cause: unknown): never {
+  throw isExactChangeError(cause) ? new Error('The signer failed.', { cause }) : cause;
 }

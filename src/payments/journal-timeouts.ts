@@ -62,21 +62,29 @@ export function timedJournal(
   };
 }
 
+/** Lists the owners of a journal, with a time limit on each step. */
+export function ownersWithin(
+  journal: Pick<Journal, 'owners'>,
+  timeoutMs: number,
+): AsyncIterable<Owner> | undefined {
+  // Steps of a listing are not reported, because it has one step for each owner.
+  return journal.owners && eachWithin(callWithin(timeoutMs), journal.owners.bind(journal));
+}
+
 /**
  * Puts a time limit on each call of a journal. A call that fails or comes too late rejects with
  * `journal_unavailable`, so that no money moves before it is on record.
  */
-export function journalWithTimeouts(
+function journalWithTimeouts(
   journal: Journal,
   timeoutMs: number,
-  timer?: StepTimer,
-  takes = createLateTakes(),
-  ledger?: Pick<Ledger, 'release'>,
+  timer: StepTimer,
+  takes: LateTakes,
+  ledger: Pick<Ledger, 'release'> | undefined,
 ): Journal {
   const call = callWithin(timeoutMs, timer);
   // Steps of a listing are not reported, because it has one step for each attempt.
   const silentCall = callWithin(timeoutMs);
-  const owners = journal.owners?.bind(journal);
   return {
     reserve: (attempt, caps, along, hold) =>
       call('reserve', () =>
@@ -94,7 +102,6 @@ export function journalWithTimeouts(
     similar: (owner, fingerprint, key) =>
       call('similar', () => journal.similar(owner, fingerprint, key)),
     attempts: (owner, filter) => eachWithin(silentCall, () => journal.attempts(owner, filter)),
-    ...(owners === undefined ? {} : { owners: () => eachWithin(silentCall, owners) }),
     used: (owner, caps, now) => call('used', () => journal.used(owner, caps, now)),
   };
 }
@@ -217,7 +224,7 @@ interface LateTakes {
 }
 
 /** @param idle - Waits without keeping the process alive. */
-function createLateTakes(idle?: (ms: number) => Promise<void>): LateTakes {
+function createLateTakes(idle: (ms: number) => Promise<void>): LateTakes {
   /** Calls under way, by attempt id. None of these promises rejects. */
   const taking = new Map<string, Set<Promise<void>>>();
   const reserving = new Set<string>();
@@ -227,7 +234,7 @@ function createLateTakes(idle?: (ms: number) => Promise<void>): LateTakes {
     const isNew = reserving.has(id);
     Promise.all(calls)
       .then(end)
-      .catch(isNew && idle ? () => untilTold(idle, end) : undefined)
+      .catch(isNew ? () => untilTold(idle, end) : undefined)
       .catch(() => undefined);
   };
   return {

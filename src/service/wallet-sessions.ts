@@ -7,7 +7,7 @@ import type { Journal } from '../journal/types.js';
 import type { PaymentContext } from '../payments/context.js';
 import { withSwapCost } from '../payments/execute/swap-cost.js';
 import { withoutBound } from '../payments/execute/reservation.js';
-import { journalWithTimeouts, timedJournal } from '../payments/journal-timeouts.js';
+import { ownersWithin, timedJournal } from '../payments/journal-timeouts.js';
 import { attemptsInState, orphanedAttempts } from '../payments/reconcile/resume-once.js';
 import { endUnpaid } from '../payments/reconcile/orphaned-attempts.js';
 import {
@@ -137,7 +137,7 @@ export function createWalletSessions(deps: AutoPayDeps, journal: Journal): Walle
     run,
     async resume() {
       if (isClosed) throw transportClosed();
-      for await (const owner of journalWithTimeouts(journal, timeouts.journal).owners?.() ?? []) {
+      for await (const owner of ownersWithin(journal, timeouts.journal) ?? []) {
         if (owner.network !== network) continue;
         // A new session resumes by itself. An open session must look again, because a process that
         // died may have left more attempts.

@@ -1,5 +1,4 @@
 import { isExactChangeError, TransactionError } from '../errors.js';
-import { untilAborted } from '../internal/abort.js';
 import { isGoodSignature, isTransactionSigner, isUint8Array } from './keys.js';
 import type { Signer, SigningIntent } from './signer.js';
 import { assembleTransaction } from './transactions/transaction.js';
@@ -18,8 +17,7 @@ export interface SignedMessage {
 
 /**
  * Asks a wallet to sign a message. Throws `signing_failed` if the wallet refuses, or signs anything
- * else. Throws the signal's reason if the caller aborts before the signer's own deadline, and
- * `client_closed` if the client closes.
+ * else. Throws the signal's reason or `client_closed` if the signer rejects because of it.
  *
  * @param others - Signatures that the message already has. A wallet does not change a transaction
  *   that has such a signature.
@@ -35,20 +33,20 @@ export async function askSigner(
   const { kind } = intent;
   // Load the check before the wallet is asked. Only a wallet that gets transactions may add guards.
   const judge = isTransactionSigner(signer) ? (await walletChanges()).readSigned : undefined;
-  let answer: unknown;
+  let bytes: Uint8Array;
   try {
-    answer = await untilAborted(ask(signer, message, intent, others), signal);
+    const answer: unknown = await ask(signer, message, intent, others);
+    // The answer is copied, so that the checked bytes are the bytes that are sent.
+    bytes = isUint8Array(answer) ? Uint8Array.from(answer) : new Uint8Array();
   } catch (cause) {
     if (signal?.aborted === true) throw signal.reason;
     if (isExactChangeError(cause, 'client_closed')) throw cause;
     throw new TransactionError(
       'signing_failed',
-      `The signer of ${address} refused or failed to sign the ${kind}, or did not answer in time. Nothing was sent; see cause.`,
+      `The signer of ${address} refused to sign the ${kind}, failed, or was late. Nothing was sent; see cause.`,
       { details: { address }, cause },
     );
   }
-  // The answer is copied, so that the checked bytes are the bytes that are sent.
-  const bytes = isUint8Array(answer) ? Uint8Array.from(answer) : new Uint8Array();
   const signed =
     judge === undefined
       ? { message, signature: bytes, guards: 0 }

@@ -69,16 +69,17 @@ export const problem: v.GenericSchema<unknown, Problem> = v.object(
  * The problem names no host of a node and no path of a journal. It has no words of a node, a disk or
  * Jupiter, because they may quote a key of the service. It keeps a seller's words, because the caller
  * brought them.
+ *
+ * @param mayHaveSent - Whether the operation may have sent a swap before it failed.
  */
-export function problemOf(error: unknown): Problem {
+export function problemOf(error: unknown, mayHaveSent = false): Problem {
   if (!isExactChangeError(error) || isOfJournalOption(error))
     return {
       ...serviceProblem(
         'internal_error',
         'The service failed. Try again, and name the request id to its operator.',
       ),
-      // The call may have sent a swap before it failed.
-      funds: 'uncertain',
+      ...(mayHaveSent ? { funds: 'uncertain', retry: 'same' } : {}),
     };
   const { code, message, funds, retry, details, untrusted } = error;
   // Of a swap that may be on record, the service itself says what its journal's failure means.
@@ -129,7 +130,7 @@ export function serviceProblem(
 const RETRY: { readonly [C in ServiceCode]?: Retry } = {
   request_timeout: 'fresh',
   cancelled: 'fresh',
-  internal_error: 'same',
+  internal_error: 'fresh',
 };
 
 function headOf(code: ProblemCode): Pick<Problem, 'type' | 'title' | 'status'> {

@@ -332,6 +332,13 @@ describe('a call that policy.approve does not answer with true', () => {
     );
   });
 
+  it('refuses, and is not closed, if the hook throws that another client is closed', async () => {
+    const other = await holder(() => true);
+    await other.client.close();
+    const payer = await holder(async () => (await other.client.fetch(url('/usdc'))).ok);
+    await failureOf(payer.client.fetch(url('/usdc')), 'approval_refused');
+  });
+
   it('frees the tokens, the budget and the idempotency key', async () => {
     let answer = false;
     const approve = () => answer;

@@ -1,4 +1,4 @@
-import type { ClientOptions, SigningIntent } from 'exact-change';
+import type { ClientOptions, MessageSigner, SigningIntent } from 'exact-change';
 import { describe, expect, it } from 'vitest';
 import { failureOf, payerOn, recordingSigner } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
@@ -116,5 +116,102 @@ describe('a signer that never answers', () => {
     await asked;
     controller.abort('had enough');
     expect(await call).toBe('had enough');
+  });
+});
+
+/** Returns the error of the library that another client threw: it was closed. */
+async function errorOfAnotherClient() {
+  const { client } = await payerOn(sandbox, {});
+  await client.close();
+  return client.balance('USDC').catch((error: unknown) => error);
+}
+
+/** Returns an object whose every look at it throws. */
+function untouchable(): object {
+  const refuse = () => {
+    throw new Error('Do not look.');
+  };
+  return new Proxy({}, { get: (_, name) => (name === 'then' ? undefined : refuse()), has: refuse });
+}
+
+describe('a signer that misbehaves', () => {
+  const fail = (cause: unknown) => () => {
+    throw cause;
+  };
+
+  type Act = (
+    sign: () => Promise<Uint8Array>,
+    message: Uint8Array,
+    intent: SigningIntent,
+  ) => unknown;
+
+  /** Returns a client with USDC whose signer acts in place of signing. */
+  async function payerWith(act: Act, options: ClientOptions = {}) {
+    const { address, secretKey } = await sandbox.createWallet({ USDC: '1' });
+    const { signer } = recordingSigner(address, secretKey);
+    const signMessage = (message: Uint8Array, intent: SigningIntent) => {
+      const kept = Uint8Array.from(message);
+      return act(() => signer.signMessage(kept, intent), message, intent);
+    };
+    // A caller in JavaScript may give a signer that returns anything.
+    const broken = { address, signMessage } as MessageSigner;
+    return { ...(await payerOn(sandbox, {}, { signer: broken, ...options })), address };
+  }
+
+  it.each<[string, () => unknown]>([
+    ['throws nothing', fail(undefined)],
+    ['throws an object that cannot be read', fail(untouchable())],
+    [
+      'throws the error of another client',
+      async () => Promise.reject(await errorOfAnotherClient()),
+    ],
+    ['answers with an object that cannot be read', untouchable],
+    [
+      'answers with a length and no bytes',
+      () => ({ [Symbol.toStringTag]: 'Uint8Array', length: 2 ** 50 }),
+    ],
+    ['answers with text', () => 'signed'],
+  ])('causes signing_failed at no cost if it %s', async (_, act) => {
+    const payer = await payerWith(act);
+    const error = await failureOf(payer.client.fetch(usdc()), 'signing_failed');
+    expect(error).toMatchObject({ funds: 'untouched', moved: [] });
+    expect(await paidOf(payer.client)).toBe('0');
+  });
+
+  it('changes nothing that is sent if it writes into what it was given', async () => {
+    const payer = await payerWith(async (sign, message, intent) => {
+      const signature = await sign();
+      message.fill(0);
+      for (const name of Object.keys(intent)) Reflect.set(intent, name, 'other');
+      return signature;
+    });
+    expect((await payer.client.fetch(usdc())).status).toBe(200);
+    expect(await sandbox.balance(payer.address, 'USDC')).toBe(990_000n);
+  });
+
+  it('pays once if it signs after timeouts.signer and the call is made again', async () => {
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    let answered: Promise<Uint8Array> | undefined;
+    const act: Act = (sign) => (answered === undefined ? (answered = held.then(sign)) : sign());
+    const payer = await payerWith(act, { timeouts: { signer: 50 } });
+    expect((await failureOf(payer.client.fetch(usdc()), 'signing_failed')).funds).toBe('untouched');
+    const again = payer.client.fetch(usdc());
+    release();
+    await answered;
+    expect((await again).status).toBe(200);
+    expect(await sandbox.balance(payer.address, 'USDC')).toBe(990_000n);
+  });
+
+  it('pays once under one key if it calls the client while it signs', async () => {
+    const inner: unknown[] = [];
+    const payer = await payerWith(async (sign) => {
+      inner.push((await failureOf(pay(), 'payment_in_progress')).funds);
+      return sign();
+    });
+    const pay = () => payer.client.fetch(usdc(), { idempotencyKey: 'order-1' });
+    expect((await pay()).status).toBe(200);
+    expect(inner).toEqual(['uncertain']);
+    expect(await sandbox.balance(payer.address, 'USDC')).toBe(990_000n);
   });
 });

@@ -7,10 +7,10 @@ import {
   type SwapVerdict,
 } from 'exact-change';
 import { refuse } from '../../../src/internal/options.js';
-import { namedNetwork, pinnedMint } from '../../../src/network.js';
+import { pinnedMint } from '../../../src/network.js';
 import { readInput } from '../input.js';
 import type { Command } from '../report.js';
-import { readSettings } from '../settings.js';
+import { networkOf, readSettings } from '../settings.js';
 import { tableText } from '../table.js';
 import type { Terminal } from '../terminal.js';
 import { mintOf } from '../tokens.js';
@@ -29,7 +29,7 @@ export const inspectCommand: Command<InspectFlags> = async ({ terminal, flags, a
   const [source = '-'] = args;
   const settings = readSettings(flags, terminal.env);
   const { rpcUrl, wsUrl, network = SOLANA_MAINNET } = settings;
-  const cluster = namedNetwork(network) ?? SOLANA_MAINNET;
+  const cluster = networkOf(settings);
   const wallet =
     flags.address ??
     openWallet(settings.wallet, { terminal, fd: flags.passphraseFd }).signer.address;

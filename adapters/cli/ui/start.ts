@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { createClient, type CapUse, type Client, type ClientOptions } from 'exact-change';
 import type { FileJournal } from 'exact-change/journal/file';
 import type { WebhookDelivery } from 'exact-change/webhooks';
+import { readOnlySigner } from '../wallet.js';
 import { readAssets } from './assets.js';
 import { createChanges } from './changes.js';
 import { createDashboard, PLACE } from './dashboard.js';
@@ -83,7 +84,7 @@ export function capsReader(options: UiOptions['client']) {
         // Without swaps, a policy with a top-up is refused. This client makes no swap.
         ...options,
         autoSwap: true,
-        signer: { address, signMessage: refuseToSign },
+        signer: readOnlySigner(address),
       });
     clients.set(address, client);
     return client;
@@ -94,10 +95,6 @@ export function capsReader(options: UiOptions['client']) {
     close: async () =>
       void (await Promise.all([...clients.values()].map((client) => client.close()))),
   };
-}
-
-function refuseToSign(): Promise<never> {
-  return Promise.reject(new Error('This page signs nothing.'));
 }
 
 async function endpointRows({ outbox }: FileJournal): Promise<EndpointRow[]> {

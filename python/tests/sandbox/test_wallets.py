@@ -16,6 +16,7 @@ from solders.signature import Signature
 from solders.transaction import VersionedTransaction
 
 from exact_change import AsyncClient, receipt_of
+from exact_change.errors import failure
 
 from ..conftest import MakePayer
 from ..node import Sandbox, Wallet
@@ -170,3 +171,32 @@ def test_refuses_a_signed_value_that_is_no_transaction(
     payer = make_payer(wallet, wallet_secret_key=None, signer=Broken(wallet.address))
     error = failure_of(lambda: payer.client.get(f"{sandbox.api_url}/usdc"), "signing_failed")
     assert error.details["rule"] == "wallet_message"
+
+
+class Unreadable(bytes):
+    """Bytes that cannot be copied."""
+
+    def __bytes__(self) -> bytes:
+        raise RuntimeError("Do not copy.")
+
+
+def another_client_failed() -> bytes:
+    raise failure("client_closed", "This client is closed. Create a new one.")
+
+
+@pytest.mark.parametrize("answer", [another_client_failed, lambda: Unreadable(64), lambda: None])
+def test_fails_at_no_cost_if_a_signer_misbehaves(
+    answer: Callable[[], Any], sandbox: Sandbox, make_payer: MakePayer
+) -> None:
+    wallet = sandbox.wallet(USDC="1")
+
+    class Misbehaving:
+        address = wallet.address
+
+        def sign_message(self, message: bytes, intent: object) -> Any:
+            return answer()
+
+    payer = make_payer(wallet, wallet_secret_key=None, signer=Misbehaving())
+    error = failure_of(lambda: payer.client.get(f"{sandbox.api_url}/usdc"), "signing_failed")
+    assert error.funds == "untouched"
+    until("the budget is free", lambda: payer.used == "0")

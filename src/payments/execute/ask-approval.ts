@@ -1,4 +1,4 @@
-import { isExactChangeError, PolicyError } from '../../errors.js';
+import { PolicyError } from '../../errors.js';
 import { bounded } from '../../internal/abort.js';
 import type { PaymentContext } from '../context.js';
 import type { Plan } from '../../policy/plan.js';
@@ -56,14 +56,15 @@ async function requireApproval(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const { timeouts } = context.config;
+  const closing = context.closing.signal;
   const timeoutError = () =>
     new Error(`policy.approve did not answer within timeouts.signer, ${timeouts.signer} ms.`);
   let answer: unknown;
   try {
-    answer = await bounded(timeouts.signer, timeoutError, [signal, context.closing.signal], ask);
+    answer = await bounded(timeouts.signer, timeoutError, [signal, closing], ask);
   } catch (cause) {
     if (signal?.aborted === true) throw signal.reason;
-    if (isExactChangeError(cause, 'client_closed')) throw cause;
+    if (closing.aborted) throw closing.reason;
     throw approvalRefused({ cause });
   }
   // Only true approves.

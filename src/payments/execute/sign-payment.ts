@@ -138,7 +138,7 @@ async function sign(
   const { address } = signer;
   throw new TransactionError(
     'signing_failed',
-    `The wallet ${address} put ${signed.guards} instructions of its own into the payment, and facilitators of this seller's kind refuse it: ${refused}. Nothing was presented. Pay with a wallet that adds fewer or puts them last, or with one that adds none: a key, a cloud key or a hardware wallet.`,
+    `The wallet ${address} put ${signed.guards} instructions of its own into the payment, and facilitators of this seller's kind refuse it: ${refused}. Nothing was presented. Pay with a wallet that adds fewer or puts them last, or with a key or a hardware wallet.`,
     { details: { address, rule: 'wallet_form' } },
   );
 }

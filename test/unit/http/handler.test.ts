@@ -154,6 +154,18 @@ describe('an operation', () => {
     expect(reported).toEqual([[thrown, answer.headers.get('x-request-id')]]);
   });
 
+  it('says after an untyped error of a payment alone that a swap may have been sent', async () => {
+    const fail = () => Promise.reject(new Error('failed'));
+    const { call, post } = serving({}, { quote: fail, autoPay: fail });
+    expect(problemIn(await call(QUOTE))).toMatchObject({ funds: 'untouched', retry: 'fresh' });
+    const paid = await post('/api/x402/auto-pay', {
+      paymentRequired: {},
+      wallet: WALLET,
+      signedSwap,
+    });
+    expect(problemIn(paid)).toMatchObject({ funds: 'uncertain', retry: 'same' });
+  });
+
   it('fails on an answer that breaks the interface, and drops fields beyond it', async () => {
     const reported: unknown[] = [];
     const lying = { ...quote, platformFeeBps: 85 } as unknown as typeof quote;

@@ -101,12 +101,13 @@ describe('a problem', () => {
     expect(problem).toMatchObject({
       status: 500,
       code: 'internal_error',
-      // The failed call may have sent a swap: signing anew could swap twice.
-      ...{ funds: 'uncertain', retry: 'same' },
+      ...{ funds: 'untouched', retry: 'fresh' },
       moved: [],
       details: {},
     });
     expect(JSON.stringify(problem)).not.toContain('hunter2');
+    // A failed call that may have sent a swap: signing anew could swap twice.
+    expect(problemOf(error, true)).toEqual({ ...problem, funds: 'uncertain', retry: 'same' });
   });
 
   it.each(['rate_limited', 'timeout', 'invalid', 'foreign', 'unavailable', 'refused'] as const)(
@@ -311,8 +312,8 @@ describe('an error from a problem', () => {
         details: { service: 'service', reason: code },
         funds: 'untouched',
       });
-      const fresh = ['request_timeout', 'cancelled'].includes(code) ? 'fresh' : 'never';
-      expect(back.retry).toBe(code === 'internal_error' ? 'same' : fresh);
+      const isFresh = ['request_timeout', 'cancelled', 'internal_error'].includes(code);
+      expect(back.retry).toBe(isFresh ? 'fresh' : 'never');
       const handed = errorOf(sent(serviceProblem(code, 'Do something else.')), { sent: true });
       // Only these errors may come after the service has passed the swap on.
       const open = ['internal_error', 'cancelled'].includes(code);

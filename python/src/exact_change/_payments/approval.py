@@ -8,7 +8,7 @@ from .._kernel.signals import Signal, check
 from .._kernel.steps import bounded, hook
 from .._kernel.task import Steps
 from .._policy.policy import Approve
-from ..errors import ExactChangeError, failure, is_code
+from ..errors import ExactChangeError, failure
 from .context import PaymentContext
 from .funds import Funding
 from .plan import Plan
@@ -63,8 +63,7 @@ class Approval:
             )
         except Exception as cause:
             check(signal)
-            if is_code(cause, "client_closed"):
-                raise
+            check(context.closing)
             raise _refused(cause)
         # Every answer except True refuses.
         return answer is True

@@ -11,6 +11,7 @@ from .._solana.address import Address
 from .._solana.ask_signer import Ask
 from .._solana.keys import AnySigner, KeySigner, Signer, SigningIntent, signs_transactions
 from .._solana.message import assemble_transaction
+from ..errors import ExactChangeError
 from .context import PaymentContext
 
 
@@ -36,10 +37,18 @@ def timed_signer(
             timeout_ms,
             late,
             [signal, context.closing],
-            lambda bounded_signal: hook(sign, argument, intent, signal=bounded_signal),
+            lambda bounded_signal: _hide(hook(sign, argument, intent, signal=bounded_signal)),
         )
 
     return ask
+
+
+def _hide(answer: Steps[object]) -> Steps[object]:
+    """Hides an error of this library that a signer raises, because it is about another client."""
+    try:
+        return (yield from answer)
+    except ExactChangeError as cause:
+        raise RuntimeError("The signer failed.") from cause
 
 
 def _call_of(

@@ -41,19 +41,19 @@ def ask_signer(
     address, kind = signer.address, intent.get("kind", "transaction")
     try:
         answer = yield from ask(message, intent)
+        # The answer is copied, so that the checked bytes are the bytes that are sent.
+        data = bytes(answer) if isinstance(answer, (bytes, bytearray)) else b""
     except Exception as cause:
         check(signal)
         if is_code(cause, "client_closed"):
             raise
         raise failure(
             "signing_failed",
-            f"The signer of {address} refused or failed to sign the {kind}, or did not answer in "
-            "time. Nothing was sent; see the cause.",
+            f"The signer of {address} refused to sign the {kind}, failed, or was late. Nothing was "
+            "sent; see the cause.",
             {"address": address},
             cause=cause,
         )
-    # The answer is copied, so that the checked bytes are the bytes that are sent.
-    data = bytes(answer) if isinstance(answer, (bytes, bytearray)) else b""
     signed = SignedMessage(message, data)
     if signs_transactions(signer):
         signed = _read_transaction(address, message, data, kind)

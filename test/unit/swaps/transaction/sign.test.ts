@@ -83,16 +83,4 @@ describe('signMessage', () => {
       code: 'self_check_failed',
     });
   });
-
-  it('waits no longer than its caller', async () => {
-    const reason = new Error('enough');
-    const controller = new AbortController();
-    const slow = signer(() => {
-      controller.abort(reason);
-      return new Promise(() => undefined);
-    });
-    await expect(signMessage(slow, messageFor(address), intent, controller.signal)).rejects.toBe(
-      reason,
-    );
-  });
 });
