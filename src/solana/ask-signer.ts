@@ -12,7 +12,6 @@ export interface SignedMessage {
   readonly message: Uint8Array;
   /** The signer's own signature, 64 bytes. */
   readonly signature: Uint8Array;
-  readonly guards: number;
 }
 
 /**
@@ -21,6 +20,7 @@ export interface SignedMessage {
  *
  * @param others - Signatures that the message already has. A wallet does not change a transaction
  *   that has such a signature.
+ * @param refusesForm - Says why a message with guards cannot be used, if it cannot.
  */
 export async function askSigner(
   signer: Signer,
@@ -28,6 +28,7 @@ export async function askSigner(
   intent: SigningIntent,
   signal: AbortSignal | undefined,
   others: ReadonlyMap<Address, Uint8Array> = new Map(),
+  refusesForm?: (message: Uint8Array) => string | undefined,
 ): Promise<SignedMessage> {
   const { address } = signer;
   const { kind } = intent;
@@ -49,8 +50,8 @@ export async function askSigner(
   }
   const signed =
     judge === undefined
-      ? { message, signature: bytes, guards: 0 }
-      : judge(address, message, bytes, kind);
+      ? { message, signature: bytes }
+      : judge(address, message, bytes, kind, refusesForm);
   if (await isGoodSignature(signer, signed.message, signed.signature)) return signed;
   throw new TransactionError(
     'signing_failed',

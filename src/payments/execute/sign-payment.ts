@@ -1,4 +1,3 @@
-import { TransactionError } from '../../errors.js';
 import { base58, hex } from '../../internal/bytes.js';
 import { sha256 } from '../../internal/sha2.js';
 import type { Reading } from '../../journal/account-balance.js';
@@ -125,21 +124,15 @@ async function sign(
   url: string,
   signal: AbortSignal | undefined,
 ): Promise<SignedMessage> {
-  const { signer, network } = context.config;
+  const { network } = context.config;
   const { mint, payTo, amount } = offer;
-  const signed = await askSigner(
+  return askSigner(
     signerWithTimeout(context, signal),
     message,
     { kind: 'payment', network, mint, amount: amount.toString(), payTo, url },
     signal,
-  );
-  const refused = signed.guards === 0 ? undefined : protocol.refusesForm(offer, signed.message);
-  if (refused === undefined) return signed;
-  const { address } = signer;
-  throw new TransactionError(
-    'signing_failed',
-    `The wallet ${address} put ${signed.guards} instructions of its own into the payment, and facilitators of this seller's kind refuse it: ${refused}. Nothing was presented. Pay with a wallet that adds fewer or puts them last, or with a key or a hardware wallet.`,
-    { details: { address, rule: 'wallet_form' } },
+    undefined,
+    (signed) => protocol.refusesForm(offer, signed),
   );
 }
 

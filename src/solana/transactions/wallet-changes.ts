@@ -9,6 +9,7 @@ import {
   type DecodedMessage,
   type DecodedTransaction,
 } from './transaction.js';
+import type { SignedMessage } from '../ask-signer.js';
 import type { Address } from '../types.js';
 
 interface Change {
@@ -206,13 +207,16 @@ function isSame(a: NamedInstruction, b: NamedInstruction | undefined): boolean {
 /**
  * Returns the message that a wallet signed, and its signature. Signatures of other signers are
  * ignored and not sent. Throws `signing_failed`.
+ *
+ * @param refusesForm - Says why a message with guards cannot be used, if it cannot.
  */
 export function readSigned(
   address: Address,
   message: Uint8Array,
   wire: Uint8Array,
   kind: 'payment' | 'swap',
-): { readonly message: Uint8Array; readonly signature: Uint8Array; readonly guards: number } {
+  refusesForm?: (message: Uint8Array) => string | undefined,
+): SignedMessage {
   const judged = judgeChange(message, wire);
   if ('id' in judged)
     throw new TransactionError(
@@ -221,6 +225,13 @@ export function readSigned(
       { details: { address, rule: judged.id } },
     );
   const { signed, guards } = judged;
+  const refused = guards === 0 ? undefined : refusesForm?.(signed.message);
+  if (refused !== undefined)
+    throw new TransactionError(
+      'signing_failed',
+      `The wallet ${address} put ${guards} instructions of its own into the ${kind}, and facilitators of this seller's kind refuse it: ${refused}. Nothing was presented. Pay with a wallet that adds fewer or puts them last, or with a key or a hardware wallet.`,
+      { details: { address, rule: 'wallet_form' } },
+    );
   const signature = signed.signatures[signed.staticAccounts.indexOf(address)] ?? new Uint8Array();
-  return { message: signed.message, signature, guards };
+  return { message: signed.message, signature };
 }
