@@ -62,12 +62,6 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
     const ended = over.get(id);
     return ended === undefined ? undefined : attemptOf(ended);
   };
-  /** Copies an attempt for a listing, unless it was only just parsed. */
-  const given = (attempt: Attempt): Attempt => {
-    const { id } = attempt;
-    const isKept = (open.get(id)?.attempt ?? over.get(id)?.kept) === attempt;
-    return isKept ? copyOf(attempt) : attempt;
-  };
   const sumsOf = (attempt: Attempt) => (isOpen(attempt) ? pending : spending);
   const madeOf = (id: string): number | undefined => (open.get(id) ?? over.get(id))?.made;
 
@@ -220,7 +214,9 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
       for (const [id] of ids.sort(([, a], [, b]) => a - b)) {
         const attempt = get(id);
         if (attempt === undefined || !(owner === undefined || belongsTo(attempt, owner))) continue;
-        if ((state ?? attempt.state) === attempt.state && attempt.at >= since) yield given(attempt);
+        // A caller of `receipts()` may change what it gets.
+        if ((state ?? attempt.state) === attempt.state && attempt.at >= since)
+          yield copyOf(attempt);
       }
     },
     owners() {

@@ -1,3 +1,4 @@
+import { isStream } from '../../internal/kept-body.js';
 import { isLoopback, isRedirected } from '../../internal/origin.js';
 import type { Call } from '../../internal/request.js';
 import { isRefusedPlace } from '../../policy/check-payment.js';
@@ -6,7 +7,8 @@ import { reasons } from '../on-demand.js';
 
 /**
  * Throws if a call may not be paid at the URL that answered 402, whatever its terms are: the URL is
- * insecure, the policy refuses its host, or a request with a body was redirected.
+ * insecure, the policy refuses its host, a request with a body was redirected, or the body of the
+ * 402 is no web stream.
  */
 export async function checkRequest(
   policy: ListRules,
@@ -20,8 +22,9 @@ export async function checkRequest(
     isRedirected(unpaid, call.url) &&
     call.method !== 'GET' &&
     call.method !== 'HEAD';
-  if (!isSecure(place) || isMoved || isRefusedPlace(policy, place.host))
-    throw (await reasons(call.signal)).requestProblem(policy, call, url);
+  const isReadable = !unpaid?.body || isStream(unpaid.body);
+  if (!isSecure(place) || isMoved || !isReadable || isRefusedPlace(policy, place.host))
+    throw (await reasons(call.signal)).requestProblem(policy, call, url, isReadable);
 }
 
 export function isSecure({ protocol, hostname }: URL): boolean {

@@ -12,6 +12,7 @@ import { shownAmount } from '../../network.js';
 import { ownerOf, type PaymentContext } from '../context.js';
 import { costFor } from '../execute/attempt-receipt.js';
 import { swapBound } from '../execute/swap-bound.js';
+import { checkRequest } from './check-request.js';
 import { choose, spendOf, type Choice } from './choose.js';
 import { broughtBy, type Funding } from './funding.js';
 
@@ -36,6 +37,7 @@ export async function makePlan(
       maxFeeLamports: '0',
       caps: await usesOf(context, capsForSpends(context.config.policy, [])),
     };
+  await checkRequest(context.config.policy, call, unpaid, place.url);
   await untilAborted(context.ready(), call.signal);
   const choice = await choose(context, terms, {
     host: new URL(place.url).host,

@@ -1,4 +1,5 @@
 import { ProtocolError, type ExactChangeError } from '../../errors.js';
+import { refuse } from '../../internal/options.js';
 import type { Call } from '../../internal/request.js';
 import type { ListRules } from '../../policy/lists.js';
 import { checkPlace } from '../../policy/refusals.js';
@@ -19,7 +20,21 @@ export function checkOrigin(url: string): URL {
   );
 }
 
-export function requestProblem(policy: ListRules, { method }: Call, url: string): ExactChangeError {
+/**
+ * @param isReadable - Whether the answer's body is a web stream. Of a stream of Node, as of
+ *   node-fetch, the client could not tell when it is delivered, nor read the answers of a node.
+ */
+export function requestProblem(
+  policy: ListRules,
+  { method }: Call,
+  url: string,
+  isReadable: boolean,
+): ExactChangeError {
+  if (!isReadable)
+    return refuse(
+      'fetch',
+      'or the global fetch gives bodies that are no web streams, as node-fetch does. Use the fetch of the runtime, or of undici.',
+    );
   return (
     checkPlace(policy, checkOrigin(url).host) ??
     new ProtocolError(
