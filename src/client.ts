@@ -8,9 +8,7 @@ import {
   type Logger,
   type StepName,
 } from './events.js';
-import { isStream } from './internal/kept-body.js';
 import { loadOnce, lazyPart } from './internal/load-once.js';
-import { refuse } from './internal/options.js';
 import { isOwnRequest, markOwnRequest } from './internal/own-request.js';
 import { captureCall } from './internal/request.js';
 import type { Runtime } from './internal/runtime.js';
@@ -182,7 +180,6 @@ export function buildClient(
         if (unpaid.status !== 402 || call.paysItself) return unpaid;
         const terms = await detect(unpaid, call.signal).catch(asUnreadable);
         if (terms === undefined) return unpaid;
-        requireWebStream(unpaid);
         const paid = await (await engine()).purchase(call, unpaid, terms, callOptions);
         // The paid request goes straight to the redirect's target, so its response does not tell of
         // the redirect.
@@ -200,7 +197,6 @@ export function buildClient(
       const unpaid = await sendUnpaid(call, config);
       call.forget();
       const terms = await detect(unpaid, call.signal);
-      if (terms !== undefined) requireWebStream(unpaid);
       return (await engine()).plan(call, unpaid, terms);
     },
     // These four copy their arguments, because the caller may change them while code loads.
@@ -244,18 +240,6 @@ export function buildClient(
 function asUnreadable(error: unknown): ExactChangeError {
   if (isExactChangeError(error)) return error;
   throw error;
-}
-
-/**
- * Throws `ConfigError` (`invalid_option`) for an answer whose body is a stream of Node, as of
- * node-fetch: the client could not tell when such a body is delivered, nor read a node's answers.
- */
-function requireWebStream({ body }: Response): void {
-  if (body && !isStream(body))
-    throw refuse(
-      'fetch',
-      'or the global fetch gives bodies that are no web streams, as node-fetch does. Use the fetch of the runtime, or of undici.',
-    );
 }
 
 /** Returns the error that plain fetch gives for arguments that it refuses. */

@@ -49,6 +49,8 @@ export async function payForCall(
   terms: PaymentRequired | ExactChangeError,
   options: CallOptions,
 ): Promise<Response> {
+  // Say so before a node is asked: no answer of a node can be read through such a fetch.
+  if (unpaid.body && !('getReader' in unpaid.body)) throw (await reasons(call.signal)).nodeStream();
   const at = context.config.runtime.now();
   const paid = await asPurchase(context, { call, terms, unpaid }, options, async (buying) => {
     if (isExactChangeError(terms)) throw terms;

@@ -12,4 +12,4 @@ export { checkCors } from './plan/check-cors.js';
 export { warm } from './warm.js';
 export { wrongNetwork } from '../solana/rpc/transport-error.js';
 export { checkOffer, checkPayment, checkPlace } from '../policy/refusals.js';
-export { requestProblem } from './plan/request-problem.js';
+export { nodeStream, requestProblem } from './plan/request-problem.js';

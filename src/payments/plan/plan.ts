@@ -1,5 +1,6 @@
 import { formatUsd } from '../../amount.js';
 import { untilAborted } from '../../internal/abort.js';
+import { isStream } from '../../internal/kept-body.js';
 import type { Call } from '../../internal/request.js';
 import { capsForSpends, capUse, partsOf, type CapUse } from '../../policy/cap-use.js';
 import { capsFor, takenOf, type Cap, type Spend } from '../../policy/caps.js';
@@ -12,6 +13,7 @@ import { shownAmount } from '../../network.js';
 import { ownerOf, type PaymentContext } from '../context.js';
 import { costFor } from '../execute/attempt-receipt.js';
 import { swapBound } from '../execute/swap-bound.js';
+import { reasons } from '../on-demand.js';
 import { choose, spendOf, type Choice } from './choose.js';
 import { broughtBy, type Funding } from './funding.js';
 
@@ -36,6 +38,7 @@ export async function makePlan(
       maxFeeLamports: '0',
       caps: await usesOf(context, capsForSpends(context.config.policy, [])),
     };
+  if (unpaid.body && !isStream(unpaid.body)) throw (await reasons(call.signal)).nodeStream();
   await untilAborted(context.ready(), call.signal);
   const choice = await choose(context, terms, {
     host: new URL(place.url).host,

@@ -1,4 +1,5 @@
 import { ProtocolError, type ExactChangeError } from '../../errors.js';
+import { refuse } from '../../internal/options.js';
 import type { Call } from '../../internal/request.js';
 import type { ListRules } from '../../policy/lists.js';
 import { checkPlace } from '../../policy/refusals.js';
@@ -16,6 +17,14 @@ export function checkOrigin(url: string): URL {
     'insecure_origin',
     "The place that asks for payment is not https, so a payment sent there could be stolen. Use the seller's https address; details.origin is the one that asked.",
     { details: { origin } },
+  );
+}
+
+/** Returns the error for a fetch whose bodies the client can neither read nor watch. */
+export function nodeStream(): ExactChangeError {
+  return refuse(
+    'fetch',
+    'or the global fetch gives bodies that are no web streams, as node-fetch does. Use the fetch of the runtime, or of undici.',
   );
 }
 
