@@ -196,6 +196,8 @@ export async function verifySignature(
   address: Address,
 ): Promise<boolean> {
   if (signature.length !== SIGNATURE_BYTES || !isAddress(address)) return false;
+  // WebKit on Linux accepts a second form of each signature, in which this byte is 16 or more.
+  if ((signature[SIGNATURE_BYTES - 1] ?? 0) >= 16) return false;
   const key = addressBytes(address);
   const subtle = quietSubtle();
   const imported = subtle === undefined ? undefined : await publicKey(subtle, address, key);

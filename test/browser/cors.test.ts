@@ -32,9 +32,13 @@ interface Allows {
 }
 
 /** Starts a seller on another origin than the page, with only the given CORS permissions. */
-async function sellerOf({ version = 2, exposes, headers = '', other }: Allows) {
+async function sellerOf(
+  { version = 2, exposes, headers = '', other }: Allows,
+  isLost: (seen: readonly unknown[]) => boolean = () => false,
+) {
   const terms = version === 1 ? envelopeV1([offerV1Of(sandbox)]) : envelopeV2([offerOf(sandbox)]);
   const seller = await startSeller((request: IncomingMessage, response: ServerResponse) => {
+    if (isLost(seller.seen)) return void request.destroy();
     response.setHeader('access-control-allow-origin', '*');
     if (exposes !== undefined) response.setHeader('access-control-expose-headers', exposes);
     if (request.method === 'OPTIONS')
@@ -119,6 +123,13 @@ describe('a seller of another origin, called from a page', () => {
       expect.stringContaining(`"Access-Control-Allow-Headers: ${header}"`),
     );
     expect(seller.paid).toEqual([]);
+  });
+
+  it('is not blamed for its headers when the connection is lost before the payment', async () => {
+    const allows = { exposes: 'PAYMENT-REQUIRED', headers: 'PAYMENT-SIGNATURE' };
+    const { url } = await sellerOf(allows, ({ length }) => length > 1);
+    const message: unknown = expect.not.stringContaining('CORS');
+    expect(await call(url)).toMatchObject({ message, left: 1_000_000n });
   });
 
   it('gets advice to expose PAYMENT-REQUIRED when it does not', async () => {

@@ -282,9 +282,7 @@ describe('indexedDbJournal in Chromium', () => {
       const { transaction } = IDBDatabase.prototype;
       IDBDatabase.prototype.transaction = function (...args) {
         IDBDatabase.prototype.transaction = transaction;
-        queueMicrotask(() =>
-          dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true })),
-        );
+        queueMicrotask(() => dispatchEvent(new Event('pagehide')));
         return Reflect.apply(transaction, this, args);
       };
       const hidden = await codeOf();

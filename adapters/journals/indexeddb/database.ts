@@ -90,9 +90,7 @@ export async function openDatabase(
   let running: IDBTransaction | undefined;
   // WebKit keeps the transaction of a page in its back/forward cache open until the user comes
   // back, and no other tab can write until then.
-  const stop = (event: { readonly persisted?: boolean }) => {
-    if (event.persisted === true) abort(running);
-  };
+  const stop = () => abort(running);
   const page: Page = globalThis;
   page.addEventListener?.('pagehide', stop);
   return {
@@ -110,7 +108,7 @@ export async function openDatabase(
           for (const row of rows) log.add(row);
         } catch (error) {
           failure = error;
-          transaction.abort();
+          abort(transaction);
         }
       };
       await ended(transaction).catch((error: unknown) => {

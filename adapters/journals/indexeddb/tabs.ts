@@ -12,22 +12,19 @@ export interface Tabs {
 /** Resolves once the other tabs can see this tab. */
 export async function joinTabs(locks: LockManager, path: string, me: string): Promise<Tabs> {
   const prefix = `exact-change ${path} `;
-  let hasLeft = false;
   let leave = (): void => undefined;
+  const left = new Promise<void>((resolve) => (leave = resolve));
   const join = (): Promise<void> =>
     new Promise<void>((resolve, reject) => {
-      let wasHeld = false;
-      const held = async () => {
-        wasHeld = true;
-        resolve();
-        if (!hasLeft) await new Promise<void>((end) => (leave = end));
-      };
-      locks.request(`${prefix}${me}`, held).catch((error: unknown) => {
+      let fail: (error: unknown) => void = reject;
+      const held = () => {
         // WebKit takes the lock from a page that enters its back/forward cache, and reports this
         // when the user comes back. Without the lock, other tabs free all claims of this tab.
-        if (wasHeld && !hasLeft) join().catch(() => undefined);
-        reject(error);
-      });
+        fail = () => void join().catch(() => undefined);
+        resolve();
+        return left;
+      };
+      locks.request(`${prefix}${me}`, held).catch((error: unknown) => fail(error));
     });
   await join();
   return {
@@ -36,9 +33,6 @@ export async function joinTabs(locks: LockManager, path: string, me: string): Pr
       const names = new Set(held.map(({ name }) => name));
       return new Set([...ids].filter((id) => names.has(`${prefix}${id}`)));
     },
-    leave() {
-      hasLeft = true;
-      leave();
-    },
+    leave,
   };
 }

@@ -22,19 +22,28 @@ export async function checkCors(
   const header = protocolOf(protocols, terms).headerOf(terms);
   const key = `${call.method} ${header} ${new URL(url).origin}`;
   if (memory.allowedByCors.has(key)) return;
-  const headers = [...call.headers, [header, ''] as [string, string]];
   const { method, signal = null } = call;
-  const response = await config
-    .fetch(url, { method, headers, signal, redirect: 'manual', cache: 'no-store' })
-    .catch(() => undefined);
+  const send = async (...extra: [string, string][]): Promise<void> => {
+    const headers = [...call.headers, ...extra];
+    const options = { method, headers, signal, redirect: 'manual', cache: 'no-store' } as const;
+    const response = await config.fetch(url, options);
+    response.body?.cancel().catch(() => undefined);
+  };
+  const isAllowed = await send([header, '']).then(
+    () => true,
+    () => false,
+  );
   if (signal?.aborted === true) throw signal.reason;
-  if (response === undefined)
+  if (!isAllowed) {
+    // The browser reports a lost connection in the same way. Without the header, a lost connection
+    // fails again, and that error goes to the caller.
+    await send();
     throw new ProtocolError(
       'unsupported_offer',
       `The browser does not let this page send the header ${header} to the seller (CORS). Nothing was paid. The seller has to answer OPTIONS with "Access-Control-Allow-Headers: ${header}"; until then, call it from a server.`,
       { details: { reason: `does not allow pages the header ${header}` } },
     );
-  response.body?.cancel().catch(() => undefined);
+  }
   makeRoom(memory.allowedByCors);
   memory.allowedByCors.add(key);
 }

@@ -251,4 +251,16 @@ describe('verifySignature', () => {
     expect(await verifySignature(message, signature, '1'.repeat(32))).toBe(false);
     expect(await verifySignature(message, signature, 'nonsense')).toBe(false);
   });
+
+  it('returns false for the second form of a signature, which WebKit on Linux accepts', async () => {
+    const signature = Buffer.from(await createKeySigner(pair).signMessage(message, intent));
+    const order = 2n ** 252n + 27742317777372353535851937790883648493n;
+    const scalar = BigInt(`0x${Buffer.from(signature.subarray(32)).reverse().toString('hex')}`);
+    const second = Buffer.from((scalar + order).toString(16).padStart(64, '0'), 'hex').reverse();
+    vi.spyOn(crypto.subtle, 'verify').mockResolvedValue(true);
+    expect(await verifySignature(message, signature, address)).toBe(true);
+    const twin = Buffer.concat([signature.subarray(0, 32), second]);
+    expect(await verifySignature(message, twin, address)).toBe(false);
+    vi.restoreAllMocks();
+  });
 });
