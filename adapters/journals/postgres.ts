@@ -58,7 +58,8 @@ export type PostgresJournalOptions = PostgresPlace & {
 
 /**
  * The address of a database, or the caller's own pool of the package `pg`. The pool needs room for
- * at least two connections.
+ * at least two connections. A pooler at the address must be in session mode: often port 5432, not
+ * 6543.
  */
 export type PostgresPlace =
   | { readonly connectionString: string; readonly pool?: undefined }

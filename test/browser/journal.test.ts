@@ -173,6 +173,20 @@ describe('indexedDbJournal in Chromium', () => {
     await tab.close();
   });
 
+  it('refuses a database of its name that another program made', async () => {
+    const tab = await opened.openTab();
+    await tab.evaluate(
+      () =>
+        new Promise<void>((resolve) => {
+          const request = indexedDB.open('foreign', 1);
+          request.onupgradeneeded = () => request.result.createObjectStore('about');
+          request.onsuccess = () => resolve(request.result.close());
+        }),
+    );
+    expect(await reserve(tab, 'foreign')).toEqual(['journal_damaged']);
+    await tab.close();
+  });
+
   it('refuses a write beyond its quota, and keeps its earlier attempts', async () => {
     // A new origin, because Chromium caches the quota of an origin with data.
     const { page, close } = await openPage(browser, 'journal.page.ts');

@@ -1,5 +1,6 @@
 import { inspect } from 'node:util';
 import { postgresJournal, type PostgresJournal } from 'exact-change/journal/postgres';
+import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { attemptOf, dayCap, listOf, NOW, signedSwapOf } from '../helpers/attempts.js';
 import { until } from '../helpers/chain.js';
@@ -192,6 +193,27 @@ describe('a lost connection', () => {
       expect(kept.length).toBeGreaterThanOrEqual(50 - unwritten.length);
     },
   );
+});
+
+describe('a database that ends idle sessions', () => {
+  it('leaves a journal its locks and claims', async () => {
+    const name = new URL(address).pathname.slice(1);
+    await withClient(address, (client) =>
+      client.query(`alter database ${name} set idle_session_timeout = '500ms'`),
+    );
+    const opened = postgresJournal({ connectionString: address });
+    await opened.coordination(owner).locks.hold(['swap'], async () => {
+      const before = await holdersOf(address);
+      const idle = new pg.Client({ connectionString: address });
+      idle.on('error', () => undefined);
+      await idle.connect();
+      // It was idle after the journal was.
+      await new Promise<void>((resolve) => idle.on('end', () => resolve()));
+      expect(before.length).toBeGreaterThan(0);
+      expect(await holdersOf(address)).toEqual(before);
+    });
+    await opened.close();
+  });
 });
 
 describe('a database whose commits do not wait for its disk', () => {

@@ -1,4 +1,4 @@
-import { newerVersion, evicted } from './failures.js';
+import { damaged, evicted, newerVersion } from './failures.js';
 
 /** A row of the log: records that were written together. */
 export interface Row {
@@ -59,6 +59,7 @@ export async function openDatabase(
     database.onversionchange = lose;
     database.onclose = lose;
     try {
+      if ([...database.objectStoreNames].join() !== `${ABOUT},${LOG}`) throw damaged(path, 0);
       const name = await nameOf(database);
       const known = witness.recall();
       if (known !== null && known !== name) throw evicted(path);

@@ -9,9 +9,12 @@ import type { Tables } from './tables.js';
 
 const GIVES_UP: readonly string[] = ['unlock', 'unclaim'];
 
-/** Settings by which Postgres frees the locks of a vanished machine within half a minute. */
-const KEEPALIVE =
-  'set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 4';
+/**
+ * Settings by which Postgres frees the locks of a vanished machine within half a minute, but never
+ * the locks of an idle connection. Postgres 13 has no `idle_session_timeout`.
+ */
+const KEEPALIVE = `set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 4;
+  select set_config(name, '0', false) from pg_settings where name = 'idle_session_timeout'`;
 
 /** Milliseconds before the connection is opened again, at first and at most. */
 const REOPEN_MS = { first: 50, most: 2_000 };

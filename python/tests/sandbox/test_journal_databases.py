@@ -15,7 +15,7 @@ from exact_change._journal.postgres.failures import LostError
 from exact_change._journal.types import Along
 from exact_change._kernel.hosts import threads
 from exact_change._kernel.steps import done
-from exact_change._kernel.task import begin
+from exact_change._kernel.task import Steps, begin
 
 from ..buyer import buy, journal_of
 from ..filler import full
@@ -191,6 +191,31 @@ def test_pays_after_postgres_ended_all_connections(sandbox: Sandbox) -> None:
         sandbox.call("restartPostgres")
         answers = [client.get(f"{sandbox.api_url}/usdc?again={number}") for number in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 200]
+
+
+def test_keeps_its_locks_in_a_database_that_ends_idle_sessions(sandbox: Sandbox) -> None:
+    address, end = sandbox.call("createDatabase"), time.monotonic() + 60
+    name = address.rpartition("/")[2]
+    admin = Connection(address, end)
+    admin.query(f"alter database {name} set idle_session_timeout = '500ms'", end=end)
+
+    def holders() -> list[str]:
+        text = "select pid::text from pg_locks where locktype = 'advisory' order by 1"
+        return [row["pid"] for row in admin.query(text, end=end)]
+
+    def work() -> Steps[None]:
+        before = holders()
+        idle = Connection(address, end)
+        # It was idle after the journal was.
+        until("an idle connection has ended", lambda: not idle.is_usable())
+        assert before
+        assert holders() == before
+        idle.close()
+        yield from done(None)
+
+    with journal_of({"connectionString": address}) as journal:
+        threads.run(journal.shared.coordination(OWNER).locks.hold(["lock"], work))
+    admin.close()
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ class SharedClaims:
         self._leave(names)
         values = [names, self._instance]
         text = self._statements["unclaim"]
-        yield from self.session.run("unclaim", lambda query, *_: query(text, values))
+        yield from self.session.run("unclaim", lambda query, _holder, _pid: query(text, values))
 
     def live(self, ids: Sequence[str]) -> Steps[set[str]]:
         by_name = {digest(id_): id_ for id_ in ids}

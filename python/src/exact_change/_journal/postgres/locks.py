@@ -141,4 +141,6 @@ class SharedLocks(ProcessLocks):
                 self._held.pop(key, None)
         text, values = self._statements["unlock"], [list(keys), self._channel]
         # If this fails, the session ends the connection, and Postgres frees its locks.
-        yield from quiet(self.session.run("unlock", lambda query, *_: query(text, values)))
+        yield from quiet(
+            self.session.run("unlock", lambda query, _holder, _pid: query(text, values))
+        )

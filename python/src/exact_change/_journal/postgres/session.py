@@ -30,9 +30,11 @@ _FIRST_WAIT_MS = 50
 _LONGEST_WAIT_MS = 2_000
 # Seconds within which a notification arrives, unless the database is busy.
 _HEARS_S = 0.25
-# Settings by which Postgres frees the locks of a vanished machine within half a minute.
+# Settings by which Postgres frees the locks of a vanished machine within half a minute, but never
+# the locks of an idle connection. Postgres 13 has no `idle_session_timeout`.
 _KEEPALIVE = (
-    "set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 4"
+    "set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 4; "
+    "select set_config(name, '0', false) from pg_settings where name = 'idle_session_timeout'"
 )
 
 
