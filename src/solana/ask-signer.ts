@@ -5,7 +5,10 @@ import { assembleTransaction } from './transactions/transaction.js';
 import type { Address } from './types.js';
 import { lazyPart } from '../internal/load-once.js';
 
-const walletChanges = /* @__PURE__ */ lazyPart(() => import('./transactions/wallet-changes.js'));
+/** Loads the rules for wallets that get transactions: only those add guards. */
+export const walletChanges = /* @__PURE__ */ lazyPart(
+  () => import('./transactions/wallet-changes.js'),
+);
 
 export interface SignedMessage {
   /** The signed message: the message asked for, or with guards that the wallet added. */

@@ -1,10 +1,9 @@
-import { TransactionError } from '../../errors.js';
 import { base58, hex } from '../../internal/bytes.js';
 import { sha256 } from '../../internal/sha2.js';
 import type { Reading } from '../../journal/account-balance.js';
 import type { SignedPayment } from '../../journal/types.js';
 import { carriesNonce } from '../../protocols/protocol.js';
-import { askSigner, type SignedMessage } from '../../solana/ask-signer.js';
+import { askSigner, walletChanges, type SignedMessage } from '../../solana/ask-signer.js';
 import { assembleTransaction } from '../../solana/transactions/transaction.js';
 import type { Lifetime } from '../../solana/types.js';
 import { signerWithTimeout, type PaymentContext } from '../context.js';
@@ -135,12 +134,7 @@ async function sign(
   );
   const refused = signed.guards === 0 ? undefined : protocol.refusesForm(offer, signed.message);
   if (refused === undefined) return signed;
-  const { address } = signer;
-  throw new TransactionError(
-    'signing_failed',
-    `The wallet ${address} put ${signed.guards} instructions of its own into the payment, and facilitators of this seller's kind refuse it: ${refused}. Nothing was presented. Pay with a wallet that adds fewer or puts them last, or with a key or a hardware wallet.`,
-    { details: { address, rule: 'wallet_form' } },
-  );
+  throw (await walletChanges()).formRefused(signer.address, signed.guards, refused);
 }
 
 const NONCE_BYTES = 16;

@@ -224,3 +224,16 @@ export function readSigned(
   const signature = signed.signatures[signed.staticAccounts.indexOf(address)] ?? new Uint8Array();
   return { message: signed.message, signature, guards };
 }
+
+/** Returns the error for a payment with guards in a form that facilitators do not take. */
+export function formRefused(
+  address: Address,
+  guards: number,
+  refused: string,
+): TransactionError<'signing_failed'> {
+  return new TransactionError(
+    'signing_failed',
+    `The wallet ${address} put ${guards} instructions of its own into the payment, and facilitators of this seller's kind refuse it: ${refused}. Nothing was presented. Pay with a wallet that adds fewer or puts them last, or with one that adds none: a key, a cloud key or a hardware wallet.`,
+    { details: { address, rule: 'wallet_form' } },
+  );
+}
