@@ -28,7 +28,7 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
     remedy: 'Give the 64 bytes as base58, a JSON array or bytes',
   },
   missing_dependency: {
-    when: 'The runtime has no `fetch`, an optional package is not installed, or a part of this library could not be loaded',
+    when: 'The runtime has no `fetch` or no random numbers, an optional package is not installed, or a part of this library could not be loaded',
     remedy: 'Install `details.packages`; if that is `exact-change`, call again, or reload the page',
   },
   client_closed: { when: 'The client was closed', remedy: 'Create a new one' },

@@ -3,6 +3,7 @@
  *
  * @module exact-change/journal/indexeddb
  */
+import { untilAborted } from '../../src/internal/abort.js';
 import { refuse } from '../../src/internal/options.js';
 import type { Witness } from './indexeddb/database.js';
 import { closedError, missing, unavailable, witnessName } from './indexeddb/failures.js';
@@ -41,14 +42,19 @@ export function indexedDbJournal(name = 'exact-change'): LogJournal {
     throw refuse('name', 'must be the name of a database.');
   return journalOver(
     {
-      async open() {
+      async open(closing) {
         const { indexedDB: factory, navigator } = globalThis as Browser;
         if (factory === undefined) throw missing('indexedDB');
         // Web Locks show which tabs live, so without them another tab's payment looks orphaned.
         const locks = navigator?.locks;
         if (locks?.query === undefined) throw missing('navigator.locks');
         const witness = witnessOf(witnessName(name));
-        const log = await openLog(name, { factory, locks, witness, compactFrom: COMPACT_FROM });
+        const opening = openLog(name, { factory, locks, witness, compactFrom: COMPACT_FROM });
+        // A browser may never answer. A log that it opens after the journal has closed is closed.
+        const log = await untilAborted(opening, closing).catch((error: unknown) => {
+          opening.then(({ close }) => close()).catch(() => undefined);
+          throw error;
+        });
         return { log, leave: log.close };
       },
       unavailable: (cause) => unavailable(name, cause),

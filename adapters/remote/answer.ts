@@ -1,4 +1,5 @@
 import type { ExactChangeError } from '../../src/errors.js';
+import { decodeUtf8 } from '../../src/internal/utf8.js';
 import { isDeeper, MAX_DEPTH } from '../../src/wire/depth.js';
 import type { Operation } from '../../src/wire/operations.js';
 import { errorOf, PROBLEM_TYPE, unusable } from '../../src/wire/problem.js';
@@ -44,7 +45,7 @@ async function jsonOf(response: Response, type: string): Promise<unknown> {
   const [contentType = ''] = (response.headers.get('content-type') ?? '').split(';');
   if (contentType.trim().toLowerCase() !== type) return undefined;
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(await response.arrayBuffer());
+    const text = decodeUtf8(new Uint8Array(await response.arrayBuffer()));
     return isDeeper(text, MAX_DEPTH) ? undefined : JSON.parse(text);
   } catch {
     // Drop the parser's error, because it quotes the service's text.

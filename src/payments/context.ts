@@ -73,6 +73,11 @@ export async function createContext(
   events: Events,
   parts: Parts,
 ): Promise<PaymentContext> {
+  try {
+    config.runtime.randomBytes(1);
+  } catch (cause) {
+    throw (await reasons()).noRandomness(cause);
+  }
   const rpc = connectTo(config, events.emitCall);
   const { protocols, sources } = parts;
   const prices = parts.local(config, rpc, sources);

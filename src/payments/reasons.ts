@@ -1,5 +1,5 @@
 /**
- * Code that few payments need: why an offer, or every offer, cannot be paid; accounts with
+ * Code that few payments need: why an offer, every offer or this runtime cannot pay; accounts with
  * extensions; `warm`. A payment loads it before it signs.
  */
 export { blockedBy } from '../policy/over-budget.js';
@@ -12,4 +12,5 @@ export { checkCors } from './plan/check-cors.js';
 export { warm } from './warm.js';
 export { wrongNetwork } from '../solana/rpc/transport-error.js';
 export { checkOffer, checkPayment, checkPlace } from '../policy/refusals.js';
+export { noRandomness } from './no-randomness.js';
 export { requestProblem } from './plan/request-problem.js';

@@ -49,14 +49,14 @@ export async function payStep(step: Step, bytes: Uint8Array): Promise<PaymentRes
     );
   const known = await findPaid(session.context, read.payerSignature);
   if (known !== undefined) return resultFor(step, known);
-  const choice = await judge(step, read);
-  const bound = await boundOf(session.context, read, choice.facts.source, signal);
-  const landed = await landedAs(step, read, choice, bound);
-  if (landed !== undefined) return landed;
-  const { attempt, isNew } = await session.exclusively(
-    () => record(step, read, choice, bound),
-    signal,
-  );
+  // Judge alone too: two payments that are judged at once would both find the same tokens.
+  const recorded = await session.exclusively(async () => {
+    const choice = await judge(step, read);
+    const bound = await boundOf(session.context, read, choice.facts.source, signal);
+    return (await landedAs(step, read, choice, bound)) ?? record(step, read, choice, bound);
+  }, signal);
+  if ('state' in recorded) return recorded;
+  const { attempt, isNew } = recorded;
   if (!isNew) return resultFor(step, attempt);
   await session.watch(attempt).catch(() => undefined);
   await session.context.claims.drop([attempt.id]).catch(() => undefined);

@@ -316,6 +316,25 @@ describe('a signed swap or payment that a buyer posts to the service', () => {
     expect((await rich.post(service)).body.state).toBe('ready_to_sign');
   });
 
+  it('is refused beside another payment that was posted at once and takes the tokens', async () => {
+    const journal = memoryJournal();
+    const service = await serve(journal);
+    const wallet = await sandbox.createWallet({ USDC: '0.015' });
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`, { autoSwap: false });
+    const plans = [await buyer.post(service), await buyer.post(service)];
+    const signed = await Promise.all(
+      plans.map(({ body }) => buyer.sign(body.payment?.transaction)),
+    );
+    const answers = await Promise.all(
+      signed.map((signedPayment) => buyer.post(service, { signedPayment })),
+    );
+    expect(answers.map(({ body }) => body.state ?? body.code).sort()).toEqual([
+      'insufficient_funds',
+      'ready_to_present',
+    ]);
+    expect(await attemptsOf(journal, wallet)).toHaveLength(1);
+  });
+
   it('makes one attempt when parallel and repeated requests post it', async () => {
     const journal = memoryJournal();
     const service = await serve(journal);

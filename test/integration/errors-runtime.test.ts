@@ -41,3 +41,20 @@ it.each(makers)(
     expect(() => make({ fetch: ownFetch })).not.toThrow();
   },
 );
+
+it('fails with missing_dependency before it does anything in a runtime without randomness', async () => {
+  const cause = new TypeError('getRandomValues is not a function');
+  const random = vi.spyOn(globalThis.crypto, 'getRandomValues').mockImplementation(() => {
+    throw cause;
+  });
+  const client = createClient({ walletSeed, rpcUrl: 'http://127.0.0.1:1' });
+  const error = await client.balance().catch((thrown: unknown) => thrown);
+  random.mockRestore();
+  expect(error).toMatchObject({
+    code: 'missing_dependency',
+    funds: 'untouched',
+    retry: 'never',
+    details: { packages: ['react-native-get-random-values'] },
+    cause,
+  });
+});

@@ -53,7 +53,10 @@ export function coordinationOver(
       });
       if (holder === undefined) return void held.add(name);
       if (looked >= LOOK_MS) {
-        await living([holder]);
+        const hasEnded = !(await living([holder])).has(holder);
+        // `living` ignores a disk error, and the lock would never become free: fail by that error.
+        if (hasEnded)
+          await run(({ locks }) => writes(locks.get(name) === holder ? [{ gone: holder }] : []));
         looked = 0;
       }
       await signals.reduce<Promise<void>>(untilAborted, systemRuntime.sleep(wait));

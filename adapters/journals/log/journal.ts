@@ -41,7 +41,8 @@ export interface SharedLog {
 
 /** Opens a file or database that holds a journal, and makes its errors. */
 export interface LogOpener {
-  open(): Promise<SharedLog>;
+  /** @param closing - Fires when the journal closes: its user waits no longer for the log. */
+  open(closing: AbortSignal): Promise<SharedLog>;
   unavailable(cause: unknown): ExactChangeError;
   closedError(): ExactChangeError;
 }
@@ -53,11 +54,11 @@ export function journalOver(
 ): LogJournal {
   const listeners = createOutboxListeners();
   let share: Promise<SharedLog> | undefined;
-  let isClosed = false;
-  let closing: Promise<void> | undefined;
+  const closing = new AbortController();
+  let closed: Promise<void> | undefined;
   const open = async (): Promise<SharedLog> => {
     try {
-      const opened = await openShare();
+      const opened = await openShare(closing.signal);
       if (!keepsEvents) return opened;
       opened.log.keepsEvents = true;
       const { added, dropped } = opened.log.listeners;
@@ -78,7 +79,7 @@ export function journalOver(
     return log.run((state) => decide(state, log));
   };
   const run: Run = (decide) => {
-    if (isClosed) return Promise.reject(closedError());
+    if (closing.signal.aborted) return Promise.reject(closedError());
     const done = runLast(decide).finally(() => underWay.delete(done));
     underWay.add(done);
     return done;
@@ -86,7 +87,7 @@ export function journalOver(
   const coordination = coordinationOver(run, {
     closedError,
     async living(ids) {
-      if (isClosed) throw closedError();
+      if (closing.signal.aborted) throw closedError();
       return (await logOf()).living(ids);
     },
     later: (recordsIn) =>
@@ -192,13 +193,13 @@ export function journalOver(
       ),
     }),
     close() {
-      closing ??= leave();
-      return closing;
+      closed ??= leave();
+      return closed;
     },
   };
 
   async function leave(): Promise<void> {
-    isClosed = true;
+    closing.abort(closedError());
     // A log that could not be opened needs no closing.
     const opened = await share?.catch(() => undefined);
     // What a step takes from now on would stay if another journal uses the log.

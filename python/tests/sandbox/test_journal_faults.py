@@ -17,7 +17,10 @@ from exact_change._journal.file.disk import OpenFile
 from exact_change._journal.file.line import encode_line
 from exact_change._journal.log.port import Step
 from exact_change._journal.log.state import State
+from exact_change._journal.process_locks import lock_name
 from exact_change._kernel.hosts import threads
+from exact_change._kernel.steps import done
+from exact_change._kernel.task import Steps
 from exact_change._policy.caps import Cap
 
 from .. import filler
@@ -206,6 +209,34 @@ def test_fails_and_does_not_spin_when_the_rewriter_has_ended_and_the_disk_is_ful
     threads.run(journal.shared.put(signed))
     journal.close()
     assert contents_of(path)["attempts"] == [["a", "signed"], ["b", "reserved"]]
+
+
+def test_fails_when_the_disk_is_too_full_to_free_the_lock_of_an_ended_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "journal"
+    journal = file_journal(path)
+    threads.run(journal.shared.reserve(attempt("a"), []))
+    other = "f" * 32
+    seat = {"id": other, "pid": 1, "host": "elsewhere", "sign": f".{other}.seat"}
+    content = path.read_bytes()
+    records = [other, {"seat": seat}, {"lock": lock_name(OWNER, "mint m")}]
+    path.write_bytes(content + encode_line(len(content), json.dumps(records)))
+    locks = journal.shared.coordination(OWNER).locks
+
+    def work() -> Steps[str]:
+        return done("worked")
+
+    with monkeypatch.context() as patch:
+
+        def fails(_file: OpenFile, _data: bytes) -> None:
+            raise OSError(28, "No space left on device")
+
+        patch.setattr(OpenFile, "append", fails)
+        error = failure_of(lambda: threads.run(locks.hold(["mint m"], work)), "journal_unavailable")
+        assert isinstance(error.__cause__, OSError)
+    assert threads.run(locks.hold(["mint m"], work)) == "worked"
+    journal.close()
 
 
 def test_leaves_a_file_that_is_no_journal_as_it_is(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
 import { base64, base64url } from '../../internal/bytes.js';
+import { decodeUtf8 } from '../../internal/utf8.js';
 import type { JsonObject, JsonValue } from '../types.js';
 
 /**
@@ -174,8 +175,4 @@ function fromByteString(value: string): string {
   } catch {
     return value;
   }
-}
-
-function decodeUtf8(bytes: Uint8Array): string {
-  return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
 }

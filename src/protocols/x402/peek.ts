@@ -2,6 +2,7 @@ import { TransportError } from '../../errors.js';
 import { startDeadline, untilAborted } from '../../internal/abort.js';
 import { joined } from '../../internal/bytes.js';
 import { isCrossOrigin } from '../../internal/origin.js';
+import { isUtf8 } from '../../internal/utf8.js';
 import type { ReadOptions } from '../protocol.js';
 import type { PaymentRequired } from '../types.js';
 import {
@@ -122,12 +123,9 @@ function mayBeObject(bytes: Uint8Array): boolean {
 
 function decoded(chunks: readonly Uint8Array[], end: PeekedBody['end']): PeekedBody {
   const bytes = joined(chunks);
-  try {
-    // A cut may fall inside a character, so only a whole body must be valid UTF-8.
-    return { text: new TextDecoder('utf-8', { fatal: end === 'whole' }).decode(bytes), end };
-  } catch {
-    return { text: new TextDecoder().decode(bytes), end: 'broken' };
-  }
+  const text = new TextDecoder().decode(bytes);
+  // A cut may fall inside a character, so only a whole body must be valid UTF-8.
+  return { text, end: end === 'whole' && !isUtf8(bytes, text) ? 'broken' : end };
 }
 
 function lateBody(response: Response, timeoutMs: number): TransportError<'timeout'> {

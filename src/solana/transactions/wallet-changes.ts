@@ -229,7 +229,7 @@ export function readSigned(
   if (refused !== undefined)
     throw new TransactionError(
       'signing_failed',
-      `The wallet ${address} put ${guards} instructions of its own into the ${kind}, and facilitators of this seller's kind refuse it: ${refused}. Nothing was presented. Pay with a wallet that adds fewer or puts them last, or with a key or a hardware wallet.`,
+      `The wallet ${address} put ${guards} instructions of its own into the ${kind}, and facilitators of this seller's kind refuse it: ${refused}. Nothing was presented. Pay with a wallet that adds fewer or puts them last, or with one that adds none: a key, a cloud key or a hardware wallet.`,
       { details: { address, rule: 'wallet_form' } },
     );
   const signature = signed.signatures[signed.staticAccounts.indexOf(address)] ?? new Uint8Array();

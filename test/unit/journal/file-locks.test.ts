@@ -58,6 +58,27 @@ it('leaves a lock to its holder when an earlier holder, taken for ended, frees i
   await nextEnds;
 });
 
+it('fails when the disk is too full to free the lock of an ended process', async () => {
+  const { start, end } = processesOn(new MemoryDisk());
+  let isFull = false;
+  const first = start();
+  const second = start((call) => {
+    if (isFull && call === 'append') throw failure('ENOSPC');
+  });
+  await second();
+  const held = work();
+  void first(held.run);
+  await held.begun;
+  end(1);
+  isFull = true;
+  await expect(second()).rejects.toMatchObject({
+    code: 'journal_unavailable',
+    cause: { code: 'ENOSPC' },
+  });
+  isFull = false;
+  await second();
+});
+
 it('frees a lock whose line is written when the disk then does not tell the size of the file', async () => {
   const disk = new MemoryDisk();
   const { start } = processesOn(disk);

@@ -150,7 +150,7 @@ def _sign(
         "signing_failed",
         f"The wallet {signer.address} put {signed.guards} instructions of its own into the "
         f"payment, and facilitators of this seller's kind refuse it: {refused}. Nothing was "
-        "presented. Pay with a wallet that adds fewer or puts them last, or with a key or a "
-        "hardware wallet.",
+        "presented. Pay with a wallet that adds fewer or puts them last, or with one that adds "
+        "none: a key, a cloud key or a hardware wallet.",
         {"address": signer.address, "rule": "wallet_form"},
     )

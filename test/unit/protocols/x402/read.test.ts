@@ -62,6 +62,24 @@ const caught = (promise: Promise<unknown>) =>
     (error: unknown) => error,
   );
 
+it('reads terms of a header and of a body if the decoder of the runtime refuses to be fatal', async () => {
+  const inHeader = new Response(null, { status: 402, headers: { 'payment-required': v2 } });
+  const inBody = new Response(v1, { status: 402, headers: json });
+  const Decoder = TextDecoder;
+  vi.stubGlobal(
+    'TextDecoder',
+    class extends Decoder {
+      constructor(label?: string, options?: TextDecoderOptions) {
+        if (options?.fatal === true) throw new Error("the 'fatal' option is unsupported.");
+        super(label, options);
+      }
+    },
+  );
+  onTestFinished(() => void vi.unstubAllGlobals());
+  expect((await readPaymentRequired(inHeader, options))?.x402Version).toBe(2);
+  expect((await readPaymentRequired(inBody, options))?.x402Version).toBe(1);
+});
+
 describe('readPaymentRequired', () => {
   it('reads nothing of an answer with another status than 402', async () => {
     for (const status of [200, 401, 403, 500]) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Callable, Sequence, TypeVar
 
 from typing_extensions import Protocol
@@ -94,6 +95,9 @@ class LogLocks(ProcessLocks):
             holder = state.locks.get(name)
             return Step([{"lock": name}] if holder is None else (), holder)
 
+        def free(ended: str, state: State) -> Step[None]:
+            return Step([{"gone": ended}] if state.locks.get(name) == ended else (), None)
+
         wait, looked = _FIRST_WAIT_MS, 0
         while True:
             for signal in signals:
@@ -104,7 +108,11 @@ class LogLocks(ProcessLocks):
                 return
             if looked >= _LOOK_MS:
                 free_abandoned_locks()
-                yield from (yield from self._runs.log()).living([holder])
+                alive = yield from (yield from self._runs.log()).living([holder])
+                # `living` ignores a disk error, and the lock would never become free: fail by that
+                # error.
+                if holder not in alive:
+                    yield from self._runs.run(functools.partial(free, holder))
                 looked = 0
             yield from sleep(wait, *signals)
             looked += wait
