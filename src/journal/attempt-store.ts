@@ -10,7 +10,7 @@ import {
   isSameEntry,
   type Entry,
 } from './attempt-names.js';
-import { copyOf } from './attempt-json.js';
+import { copyOf, freeze } from './attempt-json.js';
 import { countsLonger, dropsSwap, firstFull, mayRelease, UNDECIDED_MS } from './attempt-costs.js';
 import { createHeap } from './heap.js';
 import { createLargeMap, createLargeSet } from './large-map.js';
@@ -106,7 +106,7 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
   };
   const keep = (attempt: Attempt): void => {
     const { id } = attempt;
-    const entry = entryOf(attempt);
+    const entry = entryOf(freeze(attempt));
     const before = open.get(id);
     if (before !== undefined && isOpen(attempt) && isSameEntry(before, entry))
       return void open.set(id, { ...entry, made: before.made });
@@ -214,7 +214,7 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
       for (const [id] of ids.sort(([, a], [, b]) => a - b)) {
         const attempt = get(id);
         if (attempt === undefined || !(owner === undefined || belongsTo(attempt, owner))) continue;
-        // A caller of `receipts()` may change what it gets.
+        // Its receipt goes to a caller, and the receipts of other journals can be changed.
         if ((state ?? attempt.state) === attempt.state && attempt.at >= since)
           yield copyOf(attempt);
       }

@@ -233,7 +233,7 @@ export interface Journal {
   /**
    * Resolves to the attempts under the key, if there is a key. Otherwise to the attempts at the
    * same request that were not delivered, or that were signed after an earlier attempt (`resigns`).
-   * In the order in which they were made. No caller changes them, so a journal may give its own.
+   * In the order in which they were made.
    */
   similar(
     owner: Owner,

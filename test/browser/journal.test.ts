@@ -284,27 +284,34 @@ describe('indexedDbJournal in Chromium', () => {
     await second.close();
   });
 
-  it('ends its transaction when the page is hidden, because WebKit would keep it open', async () => {
-    const codes = await opened.page.evaluate(async () => {
-      const journal = journalPage.indexedDbJournal('hidden');
-      const codeOf = () =>
-        journal.reserve(journalPage.attemptOf(), []).then(
-          () => 'reserved',
-          (error: unknown) => (error as { code: string }).code,
-        );
-      const first = await codeOf();
-      const { transaction } = IDBDatabase.prototype;
-      IDBDatabase.prototype.transaction = function (...args) {
-        IDBDatabase.prototype.transaction = transaction;
-        queueMicrotask(() => dispatchEvent(new Event('pagehide')));
-        return Reflect.apply(transaction, this, args);
-      };
-      const hidden = await codeOf();
-      const back = await codeOf();
-      const owner = { wallet: 'wallet', network: 'network' };
-      return [first, hidden, back, (await journalPage.idsOf(journal.attempts(owner))).length];
-    });
-    expect(codes).toEqual(['reserved', 'journal_unavailable', 'reserved', 2]);
+  it.each([
+    // WebKit would keep the transaction of a page in its cache open.
+    ['ends its transaction when the page is cached', true, 'journal_unavailable', 2],
+    ['completes its transaction when the page is left for good', false, 'reserved', 3],
+  ] as const)('%s', async (name, persisted, hidden, count) => {
+    const codes = await opened.page.evaluate(
+      async ([name, persisted]) => {
+        const journal = journalPage.indexedDbJournal(name);
+        const codeOf = () =>
+          journal.reserve(journalPage.attemptOf(), []).then(
+            () => 'reserved',
+            (error: unknown) => (error as { code: string }).code,
+          );
+        const first = await codeOf();
+        const { transaction } = IDBDatabase.prototype;
+        IDBDatabase.prototype.transaction = function (...args) {
+          IDBDatabase.prototype.transaction = transaction;
+          queueMicrotask(() => dispatchEvent(new PageTransitionEvent('pagehide', { persisted })));
+          return Reflect.apply(transaction, this, args);
+        };
+        const hidden = await codeOf();
+        const back = await codeOf();
+        const owner = { wallet: 'wallet', network: 'network' };
+        return [first, hidden, back, (await journalPage.idsOf(journal.attempts(owner))).length];
+      },
+      [name, persisted] as const,
+    );
+    expect(codes).toEqual(['reserved', hidden, 'reserved', count]);
   });
 
   it('refuses every use on an origin without Web Locks', async () => {

@@ -90,8 +90,10 @@ export async function openDatabase(
   await connected();
   let running: IDBTransaction | undefined;
   // WebKit keeps the transaction of a page in its back/forward cache open until the user comes
-  // back, and no other tab can write until then.
-  const stop = () => abort(running);
+  // back, and no other tab can write until then. The last write of any other page may still land.
+  const stop = ({ persisted }: { readonly persisted?: boolean }) => {
+    if (persisted === true) abort(running);
+  };
   const page: Page = globalThis;
   page.addEventListener?.('pagehide', stop);
   return {

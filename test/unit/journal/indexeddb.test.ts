@@ -9,6 +9,7 @@ const owner = { wallet: 'w', network: 'n' };
 /** A database of a browser: enough to read its name. */
 const database = {
   close: vi.fn(),
+  objectStoreNames: ['about', 'log'],
   transaction() {
     const transaction = {
       objectStore: () => ({ get: () => ({ result: 'name' }) }),
