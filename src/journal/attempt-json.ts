@@ -66,13 +66,6 @@ export function copyOf(attempt: Attempt): Attempt {
   );
 }
 
-/** Makes JSON unchangeable: a journal may then give the attempts that it keeps to any caller. */
-export function freeze<T>(json: T): T {
-  if (typeof json !== 'object' || json === null) return json;
-  for (const field of Object.values(json)) freeze(field);
-  return Object.freeze(json);
-}
-
 /** Returns what parsing the value's JSON would give: text, numbers, flags, lists and fields. */
 function jsonOf(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;

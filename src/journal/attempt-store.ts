@@ -10,7 +10,7 @@ import {
   isSameEntry,
   type Entry,
 } from './attempt-names.js';
-import { copyOf, freeze } from './attempt-json.js';
+import { copyOf } from './attempt-json.js';
 import { countsLonger, dropsSwap, firstFull, mayRelease, UNDECIDED_MS } from './attempt-costs.js';
 import { createHeap } from './heap.js';
 import { createLargeMap, createLargeSet } from './large-map.js';
@@ -62,6 +62,12 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
     const ended = over.get(id);
     return ended === undefined ? undefined : attemptOf(ended);
   };
+  /** Copies an attempt for a caller, unless it was only just parsed. */
+  const given = (attempt: Attempt): Attempt => {
+    const { id } = attempt;
+    const isKept = (open.get(id)?.attempt ?? over.get(id)?.kept) === attempt;
+    return isKept ? copyOf(attempt) : attempt;
+  };
   const sumsOf = (attempt: Attempt) => (isOpen(attempt) ? pending : spending);
   const madeOf = (id: string): number | undefined => (open.get(id) ?? over.get(id))?.made;
 
@@ -106,7 +112,7 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
   };
   const keep = (attempt: Attempt): void => {
     const { id } = attempt;
-    const entry = entryOf(freeze(attempt));
+    const entry = entryOf(attempt);
     const before = open.get(id);
     if (before !== undefined && isOpen(attempt) && isSameEntry(before, entry))
       return void open.set(id, { ...entry, made: before.made });
@@ -160,7 +166,8 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
       .map((id) => [id, madeOf(id) ?? 0] as const)
       .sort(([, a], [, b]) => a - b)
       .flatMap(([id]) => get(id) ?? [])
-      .filter((attempt) => belongsTo(attempt, owner));
+      .filter((attempt) => belongsTo(attempt, owner))
+      .map(given);
   const withKey = (owner: Owner, key: string): Attempt[] => {
     const spent = keys
       .find(owner, key)
@@ -214,9 +221,7 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
       for (const [id] of ids.sort(([, a], [, b]) => a - b)) {
         const attempt = get(id);
         if (attempt === undefined || !(owner === undefined || belongsTo(attempt, owner))) continue;
-        // Its receipt goes to a caller, and the receipts of other journals can be changed.
-        if ((state ?? attempt.state) === attempt.state && attempt.at >= since)
-          yield copyOf(attempt);
+        if ((state ?? attempt.state) === attempt.state && attempt.at >= since) yield given(attempt);
       }
     },
     owners() {
