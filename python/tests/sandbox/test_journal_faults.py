@@ -171,17 +171,22 @@ def test_keeps_earlier_writes_when_the_disk_is_full_or_fails_to_sync(
     assert contents_of(tmp_path / "journal")["attempts"] == [["a", "reserved"], ["c", "signed"]]
 
 
+def add_ended_holder(path: Path, lock: str) -> None:
+    """Adds a process to the file that took a lock and has ended."""
+    other = "f" * 32
+    seat = {"id": other, "pid": 1, "host": "elsewhere", "sign": f".{other}.seat"}
+    content = path.read_bytes()
+    records = [other, {"seat": seat}, {"lock": lock}]
+    path.write_bytes(content + encode_line(len(content), json.dumps(records)))
+
+
 def test_fails_and_does_not_spin_when_the_rewriter_has_ended_and_the_disk_is_full(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "journal"
     journal = file_journal(path)
     threads.run(journal.shared.reserve(attempt("a"), []))
-    other = "f" * 32
-    seat = {"id": other, "pid": 1, "host": "elsewhere", "sign": f".{other}.seat"}
-    content = path.read_bytes()
-    records = [other, {"seat": seat}, {"lock": "rewriting"}]
-    path.write_bytes(content + encode_line(len(content), json.dumps(records)))
+    add_ended_holder(path, "rewriting")
     signed = full("a", "signed")
     with monkeypatch.context() as patch:
 
@@ -217,11 +222,7 @@ def test_fails_when_the_disk_is_too_full_to_free_the_lock_of_an_ended_process(
     path = tmp_path / "journal"
     journal = file_journal(path)
     threads.run(journal.shared.reserve(attempt("a"), []))
-    other = "f" * 32
-    seat = {"id": other, "pid": 1, "host": "elsewhere", "sign": f".{other}.seat"}
-    content = path.read_bytes()
-    records = [other, {"seat": seat}, {"lock": lock_name(OWNER, "mint m")}]
-    path.write_bytes(content + encode_line(len(content), json.dumps(records)))
+    add_ended_holder(path, lock_name(OWNER, "mint m"))
     locks = journal.shared.coordination(OWNER).locks
 
     def work() -> Steps[str]:
