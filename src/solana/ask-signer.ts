@@ -3,16 +3,10 @@ import { isGoodSignature, isTransactionSigner, isUint8Array } from './keys.js';
 import type { Signer, SigningIntent } from './signer.js';
 import { assembleTransaction } from './transactions/transaction.js';
 import type { Address } from './types.js';
+import type { SignedMessage } from './transactions/wallet-changes.js';
 import { lazyPart } from '../internal/load-once.js';
 
 const walletChanges = /* @__PURE__ */ lazyPart(() => import('./transactions/wallet-changes.js'));
-
-export interface SignedMessage {
-  /** The signed message: the message asked for, or with guards that the wallet added. */
-  readonly message: Uint8Array;
-  /** The signer's own signature, 64 bytes. */
-  readonly signature: Uint8Array;
-}
 
 /**
  * Asks a wallet to sign a message. Throws `signing_failed` if the wallet refuses, or signs anything

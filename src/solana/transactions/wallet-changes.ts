@@ -9,8 +9,14 @@ import {
   type DecodedMessage,
   type DecodedTransaction,
 } from './transaction.js';
-import type { SignedMessage } from '../ask-signer.js';
 import type { Address } from '../types.js';
+
+export interface SignedMessage {
+  /** The signed message: the message asked for, or with guards that the wallet added. */
+  readonly message: Uint8Array;
+  /** The signer's own signature, 64 bytes. */
+  readonly signature: Uint8Array;
+}
 
 interface Change {
   readonly before: NamedMessage;
