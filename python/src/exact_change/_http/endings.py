@@ -9,7 +9,7 @@ import httpx
 
 from .._kernel.hosts import loop_host, threads
 from .._kernel.signals import Signal
-from .._kernel.task import Host, Steps, begin
+from .._kernel.task import Host, Steps, Task, begin
 from .._kernel.workers import workers
 from .._payments.call import BodyEnd
 
@@ -33,11 +33,11 @@ class Ending:
     def read(self) -> None:
         """Reports that the body was read to its end."""
         reader = Signal()
-        threads.run(self._tell(lambda: self._end.read(reader)), reader)
+        self._report(lambda: self._end.read(reader), reader)
 
     def lost(self) -> None:
         """Reports that the body failed, or its reader left, before its end."""
-        threads.run(self._tell(self._end.lost))
+        self._report(self._end.lost)
 
     async def aread(self) -> None:
         """Does the work of :meth:`read` on an event loop."""
@@ -47,6 +47,16 @@ class Ending:
     async def alost(self) -> None:
         """Does the work of :meth:`lost` on an event loop."""
         await loop_host().run(self._tell(self._end.lost))
+
+    def _report(self, end: Callable[[], Steps[None]], reader: Signal | None = None) -> None:
+        try:
+            threads.run(self._tell(end), reader)
+        except BaseException:
+            # An interrupt before these steps began. The caller's next call must see an end, or it
+            # would take this call for one that still runs beside it, and pay again.
+            if not self._is_told:
+                threads.in_worker(Task(threads, self._tell(self._end.lost)).start)
+            raise
 
     def _tell(self, end: Callable[[], Steps[None]]) -> Steps[None]:
         # Note it only here: an interrupt may come before these steps have begun.
