@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gc
 import threading
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 import httpx
 import pytest
 import requests
+from urllib3 import HTTPResponse
 
 from exact_change._http.endings import Ending
 from exact_change._journal.registry import wallet_of
@@ -83,9 +84,35 @@ def test_raises_already_spent_when_a_call_is_interrupted_before_its_delivery_is_
     if begins == "late":
         enter(threads, begun.pop())
     failure_of(buy, "already_spent")
-    # Its frames hold the first answer, so no garbage collection reported the end.
+    # Its frames held the first answer, so no garbage collection reported the end.
     del interrupted
     assert (payer.signed, payer.held()) == (["payment"], 1_000_000 - PRICE)
+
+
+def test_raises_already_spent_when_requests_is_interrupted_while_it_reads(
+    sandbox: Sandbox,
+    make_payer: MakePayer,
+    make_seller: MakeSeller,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    payer = make_payer(USDC="1")
+    seller = make_seller(selling(sandbox, offer(sandbox)))
+    buy = buying("requests", payer.client, seller.url)
+    stream = HTTPResponse.stream
+
+    def stream_interrupted(*args: Any, **named: Any) -> Iterator[bytes]:
+        yield from stream(*args, **named)
+        if threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(HTTPResponse, "stream", stream_interrupted)
+        with pytest.raises(KeyboardInterrupt) as interrupted:
+            buy()
+    failure_of(buy, "already_spent")
+    assert (payer.signed, payer.held()) == (["payment"], 1_000_000 - PRICE)
+    # Its frames held the first answer, so no garbage collection reported the end.
+    del interrupted
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from typing import AsyncIterator, Callable, Iterator
 
@@ -9,7 +10,7 @@ import httpx
 
 from .._kernel.hosts import loop_host, threads
 from .._kernel.signals import Signal
-from .._kernel.task import Host, Steps, Task, begin
+from .._kernel.task import Host, Steps, begin
 from .._kernel.workers import workers
 from .._payments.call import BodyEnd
 
@@ -33,11 +34,28 @@ class Ending:
     def read(self) -> None:
         """Reports that the body was read to its end."""
         reader = Signal()
-        self._report(lambda: self._end.read(reader), reader)
+        threads.run(self._tell(lambda: self._end.read(reader)), reader)
 
     def lost(self) -> None:
         """Reports that the body failed, or its reader left, before its end."""
-        self._report(self._end.lost)
+        threads.run(self._tell(self._end.lost))
+
+    @contextlib.contextmanager
+    def lost_if_raised(self) -> Iterator[None]:
+        """Reports a loss if the block of a read raises.
+
+        Also after an interrupt: a caller that repeats its request while the error's frames still
+        hold this answer would pay again, beside a call that seems to run.
+        """
+        try:
+            yield
+        except GeneratorExit:
+            # Garbage collection may close a generator in any code, so it must not wait here.
+            raise
+        except BaseException:
+            if not self._is_told:
+                self.lost()
+            raise
 
     async def aread(self) -> None:
         """Does the work of :meth:`read` on an event loop."""
@@ -47,16 +65,6 @@ class Ending:
     async def alost(self) -> None:
         """Does the work of :meth:`lost` on an event loop."""
         await loop_host().run(self._tell(self._end.lost))
-
-    def _report(self, end: Callable[[], Steps[None]], reader: Signal | None = None) -> None:
-        try:
-            threads.run(self._tell(end), reader)
-        except BaseException:
-            # An interrupt before these steps began. The caller's next call must see an end, or it
-            # would take this call for one that still runs beside it, and pay again.
-            if not self._is_told:
-                threads.in_worker(Task(threads, self._tell(self._end.lost)).start)
-            raise
 
     def _tell(self, end: Callable[[], Steps[None]]) -> Steps[None]:
         # Note it only here: an interrupt may come before these steps have begun.
@@ -105,14 +113,11 @@ class WatchedStream(httpx.SyncByteStream):
         ending.watch(self)
 
     def __iter__(self) -> Iterator[bytes]:
-        self._ending.begin()
-        try:
+        with self._ending.lost_if_raised():
+            self._ending.begin()
             yield from self._stream
             self._free()
-        except Exception:
-            self._ending.lost()
-            raise
-        self._ending.read()
+            self._ending.read()
 
     def _free(self) -> None:
         if not self._is_freed:

@@ -184,13 +184,10 @@ class _Watched(_Raw):
         ending.watch(self)
 
     def stream(self, amt: int = 65_536, decode_content: bool | None = None) -> Iterator[bytes]:
-        self._ending.begin()
-        try:
+        with self._ending.lost_if_raised():
+            self._ending.begin()
             yield from self._raw.stream(amt, decode_content=decode_content)
-        except Exception:
-            self._ending.lost()
-            raise
-        self._ending.read()
+            self._ending.read()
 
     def __getattr__(self, name: str) -> Any:
         if name == "data":
@@ -221,15 +218,12 @@ class _Watched(_Raw):
 
     def _reported(self, read: Callable[[], Any], is_end: Callable[[Any], bool]) -> Any:
         """Returns the result of a read; reports the end if the read fails or ``is_end`` says so."""
-        self._ending.begin()
-        try:
+        with self._ending.lost_if_raised():
+            self._ending.begin()
             data = read()
-        except Exception:
-            self._ending.lost()
-            raise
-        if is_end(data):
-            self._ending.read()
-        return data
+            if is_end(data):
+                self._ending.read()
+            return data
 
     def close(self) -> None:
         try:

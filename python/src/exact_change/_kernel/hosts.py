@@ -75,23 +75,19 @@ class ThreadHost:
                 if unused is not None and task.error is None:
                     workers.submit(functools.partial(unused, task.result()))
 
-            self.in_worker(lambda: _give_up(task, signal, drop))
+            self._in_worker(lambda: _give_up(task, signal, drop))
             raise
         return task.result()
 
     def fire(self, signal: Signal) -> None:
         """Fires the signal of a caller that has given up."""
-        self.in_worker(lambda: signal.abort(Aborted()))
+        self._in_worker(lambda: signal.abort(Aborted()))
 
-    def in_worker(self, work: Callable[[], None]) -> None:
+    def _in_worker(self, work: Callable[[], None]) -> None:
         """Runs work in a turn of a worker: another interrupt could stop it halfway in this thread.
 
         Waits for it, so that the caller's next action comes after it.
         """
-        if is_in_turn():
-            # A wait would stop the turn of the worker.
-            run_turn(work)
-            return
         done = threading.Event()
 
         def work_and_tell() -> None:
