@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from typing import AsyncIterator, Callable, Iterator
+from typing import AsyncIterator, Callable, Generator, Iterator
 
 import httpx
 
@@ -41,7 +41,7 @@ class Ending:
         threads.run(self._tell(self._end.lost))
 
     @contextlib.contextmanager
-    def lost_if_raised(self) -> Iterator[None]:
+    def lost_if_raised(self) -> Generator[None, None, None]:
         """Reports a loss if the block of a read raises.
 
         Also after an interrupt: a caller that repeats its request while the error's frames still
