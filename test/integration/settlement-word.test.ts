@@ -321,7 +321,7 @@ describe('a refused payment after a swap', () => {
       const payer = await payerOn(
         sandbox,
         { SOL: '0.1', USDT: '5' },
-        { autoSwap: true, swapFrom: ['USDT'], timeouts: { payment: 800 } },
+        { autoSwap: true, swapFrom: ['USDT'], timeouts: { payment: settles ? 60_000 : 800 } },
       );
       const seller = await selling(2, [
         async (shown) => {

@@ -52,7 +52,15 @@ function portOf(address: AddressInfo | string | null): number {
   return address.port;
 }
 
-export const newServer = (handler: Handler): Server => createServer(handler);
+/**
+ * Creates a server that never closes an idle connection. A busy machine may send a request after
+ * the usual 5 s, just while the server closes, and the client could not know if it arrived.
+ */
+export function newServer(handler: Handler): Server {
+  const server = createServer(handler);
+  server.keepAliveTimeout = 0;
+  return server;
+}
 
 /** Closes a server and all its connections, hanging ones too. */
 export function closeServer(server: Server): Promise<void> {

