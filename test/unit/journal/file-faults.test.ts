@@ -108,7 +108,7 @@ async function callsOf(): Promise<string[]> {
 
 it('holds no tokens for an attempt that has moved to the history', async () => {
   const calls: string[] = [];
-  const journal = journalOn(new MemoryDisk(), '/journal', fakeProcesses(), (call) => {
+  const journal = journalOn(new MemoryDisk(), '/moved', fakeProcesses(), (call) => {
     calls.push(call);
   });
   for (const operation of operations) await operation(journal);
