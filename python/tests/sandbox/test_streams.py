@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import gc
 import io
@@ -237,6 +238,27 @@ async def test_raises_already_spent_after_a_stream_was_left_on_an_event_loop(
         stream.end()
         bought = await client.post(stream.url, content=b"x", idempotency_key="another")
         assert bought.content == b"data: 1\n\ndata: 2\n\n"
+
+
+async def test_raises_already_spent_after_a_read_was_cancelled_whose_response_stays_open(
+    sandbox: Sandbox, stream: Stream
+) -> None:
+    wallet = sandbox.wallet(USDC="1")
+    async with AsyncClient(**sandbox.options(wallet)) as client:
+        async with httpx.AsyncClient(transport=client.transport()) as http:
+            request = http.build_request("POST", stream.url, content=b"x")
+            response = await http.send(request, stream=True)
+            reading = asyncio.ensure_future(response.aread())
+            while response.num_bytes_downloaded == 0:
+                await asyncio.sleep(0.01)
+            reading.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await reading
+            with pytest.raises(ExactChangeError) as spent:
+                await http.post(stream.url, content=b"x")
+            assert spent.value.code == "already_spent"
+            await response.aclose()
+    assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - PRICE
 
 
 @pytest.mark.parametrize("begin", [open_with_httpx, open_with_requests])

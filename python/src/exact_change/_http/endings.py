@@ -148,10 +148,14 @@ class AsyncWatchedStream(httpx.AsyncByteStream):
             async for piece in self._stream:
                 yield piece
             await self._free()
-        except Exception:
-            await self._ending.alost()
+            await self._ending.aread()
+        except GeneratorExit:
             raise
-        await self._ending.aread()
+        except BaseException:
+            # Also after a cancellation: see `Ending.lost_if_raised`.
+            if not self._ending.is_told:
+                await self._ending.alost()
+            raise
 
     async def _free(self) -> None:
         if not self._is_freed:
