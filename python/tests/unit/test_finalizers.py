@@ -108,6 +108,14 @@ def test_a_finalizer_waits_for_no_lock(made: Callable[[], Made]) -> None:
         until("the effect", has_ended)
 
 
+def test_a_turn_begins_with_what_finalizers_left() -> None:
+    order: list[str] = []
+    with _turns.lock:
+        workers.bury(lambda: order.append("finalizer"))
+        run_turn(lambda: order.append("turn"))
+    assert order == ["finalizer", "turn"]
+
+
 class Told:
     """Hears of the end of a body."""
 

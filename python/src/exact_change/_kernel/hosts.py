@@ -24,7 +24,7 @@ class ThreadHost:
     is_gone = False
 
     def enter(self, work: Callable[[], None]) -> None:
-        if workers.is_here:
+        if workers.is_here or is_in_turn():
             run_turn(work)
         else:
             workers.submit(lambda: run_turn(work))
@@ -205,7 +205,7 @@ def _end_in_turn(error: BaseException, work: Callable[[], None]) -> None:
     """Runs work in a turn, after an error ended a coroutine."""
     if isinstance(error, GeneratorExit):
         # A finalizer closes the coroutine, in any code, whatever lock its thread holds.
-        workers.bury(lambda: run_turn(work))
+        workers.bury(work)
     else:
         run_turn(work)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Callable, TypeVar
 
 from .task import Steps
-from .turns import run_turn
 from .workers import workers
 
 T = TypeVar("T")
@@ -20,7 +19,7 @@ def released(steps: Steps[T], release: Callable[[], None]) -> Steps[T]:
     try:
         value = yield from steps
     except GeneratorExit:
-        workers.bury(lambda: run_turn(release))
+        workers.bury(release)
         raise
     except BaseException:
         release()

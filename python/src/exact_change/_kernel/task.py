@@ -8,7 +8,6 @@ from typing import Any, Callable, Generator, Generic, Sequence, TypeVar, Union
 from typing_extensions import Protocol
 
 from .signals import void
-from .turns import run_turn
 from .workers import workers
 
 T = TypeVar("T")
@@ -224,7 +223,7 @@ class _Handover:
     def __del__(self) -> None:
         back = self._back
         if back is not None:
-            workers.bury(lambda: run_turn(back))
+            workers.bury(back)
 
 
 def begin(host: Host, steps: Steps[T]) -> Task[T]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import threading
 from collections import deque
-from typing import Callable
+from typing import Callable, Iterator
 
 from .fork import after_fork
 
@@ -21,6 +22,8 @@ class _Turns:
         # Only the thread that has it can release it: see `_after_fork_in_parent`.
         self.lock = threading.RLock()
         self.here = _Here()
+        # Work for the next turn.
+        self.left: deque[Callable[[], None]] = deque()
 
 
 _turns = _Turns()
@@ -51,15 +54,31 @@ def is_in_turn() -> bool:
 
 
 def run_turn(work: Callable[[], None]) -> None:
-    """Runs work in a turn, and then all work that it queues on this thread."""
+    """Runs work in a turn, and then all work that it queues on this thread.
+
+    First it runs what finalizers have left: the caller may know that its answer was collected.
+    """
     here = _turns.here
     if here.queue is not None:
         here.queue.append(work)
         return
     with _turns.lock:
-        here.queue = deque((work,))
+        queue: deque[Callable[[], None]] = deque()
+        here.queue = queue
         try:
-            while here.queue:
-                here.queue.popleft()()
+            for first in itertools.chain(_take_left(), (work,)):
+                queue.append(first)
+                while queue:
+                    queue.popleft()()
         finally:
             here.queue = None
+
+
+def leave(work: Callable[[], None]) -> None:
+    """Leaves work for the next turn. It takes no lock."""
+    _turns.left.append(work)
+
+
+def _take_left() -> Iterator[Callable[[], None]]:
+    while _turns.left:
+        yield _turns.left.popleft()

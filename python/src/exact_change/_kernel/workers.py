@@ -10,6 +10,7 @@ from queue import Empty, SimpleQueue
 from typing import Callable
 
 from .fork import after_fork
+from .turns import leave, run_turn
 
 Job = Callable[[], None]
 
@@ -30,7 +31,7 @@ class Workers:
         self._here = _Here()
         self._timers: _Timers | None = None
         # A queue without a lock: its `put` may run inside a `put` of the same thread.
-        self._buried: SimpleQueue[Job] = SimpleQueue()
+        self._buried: SimpleQueue[None] = SimpleQueue()
         self._buries = False
 
     @property
@@ -71,12 +72,17 @@ class Workers:
                 self._buries = False
 
     def bury(self, job: Job) -> None:
-        """Runs a job soon. A finalizer may call it, whatever lock its thread holds."""
-        self._buried.put(job)
+        """Runs a job in a turn: soon, and before any turn that begins after this call.
+
+        A finalizer may call it, whatever lock its thread holds.
+        """
+        leave(job)
+        self._buried.put(None)
 
     def _dig(self) -> None:
         while True:
-            self._submit_in_the_end(self._buried.get())
+            self._buried.get()
+            self._submit_in_the_end(lambda: run_turn(_nothing))
 
     def _submit_in_the_end(self, job: Job) -> None:
         """Submits a job, and retries while the process may start no more threads.
@@ -105,6 +111,10 @@ class Workers:
             # An idle thread must keep no reference: a finalizer may wait until the answer is freed.
             del job
             self._idle.append(jobs)
+
+
+def _nothing() -> None:
+    """Does nothing: each turn begins with what was buried."""
 
 
 class _Timers:
