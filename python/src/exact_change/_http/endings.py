@@ -88,9 +88,13 @@ class Ending:
         """
         workers.watch_graves()
         # A finalizer may run in any code, so it may take no lock.
-        grave = weakref.finalize(reader, workers.bury, self._forgotten)
+        grave = weakref.finalize(reader, self.bury)
         grave.atexit = False
         self._unwatch = grave.detach
+
+    def bury(self) -> None:
+        """Reports the end of a reader that is collected. It takes no lock."""
+        workers.bury(self._forgotten)
 
     def _forgotten(self) -> None:
         if not self._is_told and not self._host.is_gone:
@@ -115,7 +119,12 @@ class WatchedStream(httpx.SyncByteStream):
     def __iter__(self) -> Iterator[bytes]:
         with self._ending.lost_if_raised():
             self._ending.begin()
-            yield from self._stream
+            try:
+                yield from self._stream
+            except GeneratorExit:
+                # Its reader left, and httpx lets no reader come back.
+                self._ending.bury()
+                raise
             self._free()
             self._ending.read()
 
@@ -150,6 +159,7 @@ class AsyncWatchedStream(httpx.AsyncByteStream):
             await self._free()
             await self._ending.aread()
         except GeneratorExit:
+            self._ending.bury()
             raise
         except BaseException:
             # Also after a cancellation: see `Ending.lost_if_raised`.
