@@ -163,3 +163,25 @@ async def test_frees_the_connection_when_a_task_is_cancelled_while_code_loads(
         may_load.set()
         assert (await client.get(url, timeout=10)).status_code == 200
         assert len(await client.receipts()) == 1
+
+
+async def test_frees_the_connection_when_a_task_is_cancelled_as_the_paid_answer_comes(
+    sandbox: Sandbox,
+) -> None:
+    tasks: list[asyncio.Future[httpx.Response]] = []
+
+    class Cancelling(httpx.AsyncHTTPTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            answer = await super().handle_async_request(request)
+            if "payment-signature" in request.headers and tasks:
+                tasks.pop().cancel()
+            return answer
+
+    one_connection = Cancelling(limits=httpx.Limits(max_connections=1))
+    async with AsyncClient(**sandbox.options(sandbox.wallet(USDC="1"))) as client:
+        async with httpx.AsyncClient(transport=client.transport(one_connection)) as http:
+            tasks.append(asyncio.ensure_future(http.get(f"{sandbox.api_url}/usdc")))
+            with pytest.raises(asyncio.CancelledError):
+                await tasks[0]
+            other = await http.get(f"{sandbox.api_url}/usdc?other", timeout=10)
+            assert other.status_code == 200

@@ -10,9 +10,10 @@ from .._base.headers import Headers
 from .._base.json_types import mapping_of
 from .._base.options import refuse
 from .._base.urls import is_same_origin, parse_address
-from .._kernel.signals import Signal
+from .._kernel.hosts import this_host
+from .._kernel.signals import Signal, void
 from .._kernel.steps import await_, call
-from .._kernel.task import Steps
+from .._kernel.task import Steps, begin
 from .._kernel.workers import workers
 from .._payments.call import CallOptions, Reply
 from .._x402.payload import PAYMENT_HEADERS
@@ -166,7 +167,12 @@ class HttpxCall:
         request, transport = self._paid(url, header), self._transport
         answer: httpx.Response
         if self._is_async:
-            answer = yield from await_(lambda: transport.handle_async_request(request), signal)
+            host = yield from this_host()
+            answer = yield from await_(
+                lambda: transport.handle_async_request(request),
+                signal,
+                lambda late: void(begin(host, await_(late.aclose))),
+            )
             return LoopReply(unfollowed(answer), url, request.method)
         answer = yield from call(
             lambda: transport.handle_request(request),

@@ -222,11 +222,7 @@ def ensure(steps: Steps[T], then: Callable[[], Steps[Any]]) -> Steps[T]:
 
 def sleep(ms: float, *signals: Signal | None) -> Steps[None]:
     """Waits ``ms`` milliseconds; raises the reason of the first signal that fires."""
-
-    def register(host: Host, wake: Wake) -> Sequence[Forget]:
-        return [*fails_on(wake, signals), host.later(ms, wake)]
-
-    yield _Park(register)
+    yield _Park(lambda host, wake: [*fails_on(wake, signals), host.later(ms, wake)])
 
 
 def _begun(
@@ -259,10 +255,18 @@ def call(
     return value
 
 
-def await_(make: Callable[[], Any], signal: Signal | None = None) -> Steps[Any]:
-    """Returns the result of an awaitable, on an event loop. If the signal fires, cancels it."""
+def await_(
+    make: Callable[[], Any],
+    signal: Signal | None = None,
+    unused: Callable[[Any], None] | None = None,
+) -> Steps[Any]:
+    """Returns the result of an awaitable, on an event loop. If the signal fires, cancels it.
+
+    If it has just ended by then, ``unused`` gets its result in a turn.
+    """
 
     def register(host: Host, wake: Wake) -> Sequence[Forget]:
+        wake.unused = unused
         return _begun(wake, signal, lambda: host.await_(make, wake))
 
     return (yield _Park(register))
@@ -270,11 +274,8 @@ def await_(make: Callable[[], Any], signal: Signal | None = None) -> Steps[Any]:
 
 def hook(ask: Callable[..., object], *args: object, signal: Signal | None = None) -> Steps[Any]:
     """Returns the answer of the caller's function or coroutine function."""
-
-    def register(host: Host, wake: Wake) -> Sequence[Forget]:
-        return _begun(wake, signal, lambda: host.hook(functools.partial(ask, *args), wake))
-
-    return (yield _Park(register))
+    asking = functools.partial(ask, *args)
+    return (yield _Park(lambda host, wake: _begun(wake, signal, lambda: host.hook(asking, wake))))
 
 
 def outside(work: Callable[[], None]) -> Steps[None]:
