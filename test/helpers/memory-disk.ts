@@ -164,7 +164,6 @@ export class MemoryDisk {
           throw error;
         }
         put(bytes);
-        return bytes.length;
       },
       truncate: (length) => {
         step('truncate', path);

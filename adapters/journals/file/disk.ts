@@ -24,9 +24,9 @@ export interface OpenFile {
   read(into: Uint8Array, position: number): number;
   /**
    * Writes at the current end of the file as one piece: no write of another process can split it.
-   * Returns how many bytes the disk took.
+   * Throws `ENOSPC` if the disk took only a part.
    */
-  append(bytes: Uint8Array): number;
+  append(bytes: Uint8Array): void;
   truncate(length: number): void;
   /** Resolves once all written bytes are on the disk itself. */
   sync(): Promise<void>;
@@ -107,7 +107,10 @@ function openFile(file: number): OpenFile {
     makePrivate: () => makePrivate(file),
     size: () => fs.fstatSync(file).size,
     read: (into, position) => fs.readSync(file, into, 0, into.length, position),
-    append: (bytes) => fs.writeSync(file, bytes),
+    append(bytes) {
+      if (fs.writeSync(file, bytes) < bytes.length)
+        throw new Error('ENOSPC: there is no room for it.');
+    },
     truncate: (length) => fs.ftruncateSync(file, length),
     sync: () => datasync(file),
     close: () => fs.closeSync(file),

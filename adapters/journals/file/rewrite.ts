@@ -104,9 +104,6 @@ function createWriter(file: OpenFile): {
   /** @param isUrgent - Whether all processes wait for these lines: it then makes no pauses. */
   write(lines: readonly LogLine[], isUrgent?: boolean): Promise<void>;
 } {
-  const put = (bytes: Buffer): void => {
-    if (file.append(bytes) < bytes.length) throw new Error('ENOSPC: there is no room for it.');
-  };
   let end = encodeHeader().length;
   let isFirst = true;
   return {
@@ -127,9 +124,9 @@ function createWriter(file: OpenFile): {
       }
       const bytes = Buffer.concat(parts);
       // The header holds the number of bytes that are on the disk before the file gets its name.
-      if (isFirst) put(encodeHeader(bytes.length));
+      if (isFirst) file.append(encodeHeader(bytes.length));
       isFirst = false;
-      put(bytes);
+      file.append(bytes);
     },
   };
 }

@@ -37,9 +37,8 @@ export function edgedDisk(disk: Disk, edges: Edges): Disk {
         edges.passWith(`disk write ${written} torn`, () =>
           file.append(bytes.subarray(0, bytes.length / 2)),
         );
-        const taken = file.append(bytes);
+        file.append(bytes);
         edges.pass(`disk write ${written} after`);
-        return taken;
       },
       truncate: (length) => around(`truncate ${use.name}`, () => file.truncate(length)),
       sync: () => aroundSync(`sync ${written}`, () => file.sync()),

@@ -6,8 +6,8 @@ it('syncs the new file when a rewrite replaces the old file while its name is be
   const synced: string[] = [];
   const fileNamed = (name: string, isClosed = () => false): OpenFile => ({
     ...{ id: () => ({ device: 0n, inode: 0n }), names: () => 1, size: () => 0 },
-    ...{ read: () => 0, append: () => 0, truncate: () => undefined, close: () => undefined },
-    makePrivate: () => undefined,
+    ...{ read: () => 0, truncate: () => undefined, close: () => undefined },
+    ...{ append: () => undefined, makePrivate: () => undefined },
     sync: () => {
       if (isClosed()) return Promise.reject(new Error(`${name} is closed.`));
       synced.push(name);

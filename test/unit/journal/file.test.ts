@@ -1,3 +1,4 @@
+import fs from 'node:fs';
 import {
   appendFile,
   chmod,
@@ -9,6 +10,7 @@ import {
   symlink,
   writeFile,
 } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { fileJournal } from 'exact-change/journal/file';
 import { describe, expect, it, vi } from 'vitest';
@@ -88,6 +90,20 @@ describe('a file journal', () => {
     expect(await idsOf(again.attempts(OWNER))).toEqual(['one', 'three']);
     await again.close();
     expect(await idsOf(journalOf().attempts(OWNER))).toEqual(['one', 'three']);
+  });
+
+  it('makes no file when the disk takes only a part of its first line', async () => {
+    const { writeSync } = fs;
+    const write = vi.spyOn(fs, 'writeSync');
+    write.mockImplementationOnce((file, line) => writeSync(file, line.slice(0, 40)));
+    syncBuiltinESMExports();
+    const journal = journalOf();
+    const first = journal.reserve(attemptOf(), []);
+    await expect(first).rejects.toMatchObject({ message: expect.stringContaining('ENOSPC') });
+    write.mockRestore();
+    syncBuiltinESMExports();
+    await journal.reserve(attemptOf({ id: 'later' }), []);
+    expect(await idsOf(journal.attempts(OWNER))).toEqual(['later']);
   });
 
   it('refuses to spend, changes nothing and names the offset when its file is damaged', async () => {
