@@ -21,6 +21,8 @@ export class MemoryDisk {
   private names: Map<string, Node>;
   private syncedNames: Map<string, Node>;
   private static lastInode = 0n;
+  /** Number of files that processes opened and did not close. */
+  openFiles = 0;
 
   constructor(names: ReadonlyMap<string, Node> = new Map()) {
     this.names = new Map(names);
@@ -130,6 +132,7 @@ export class MemoryDisk {
   }
 
   private openNode(node: Node, path: string, step: Step): OpenFile {
+    this.openFiles += 1;
     return {
       id: () => {
         step('id', path);
@@ -173,7 +176,11 @@ export class MemoryDisk {
         step('sync', path);
         node.synced = node.data;
       },
-      close: () => step('close', path),
+      close: () => {
+        // As on Linux: the descriptor is free even if close(2) fails.
+        this.openFiles -= 1;
+        step('close', path);
+      },
     };
   }
 }

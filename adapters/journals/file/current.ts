@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Archive } from '../../../src/journal/store-types.js';
-import type { FileId, OpenFile } from './disk.js';
+import { orClose, type FileId, type OpenFile } from './disk.js';
 import { readHeader, VERSION } from './header.js';
 import { readRecords, type FileRecord } from '../log/records.js';
 import { createScanner, Damage, type Scanner } from './scan.js';
@@ -24,8 +24,15 @@ export interface CountedLine {
   readonly records: readonly FileRecord[];
 }
 
-/** Reads a file to its end, part by part. Rejects with {@link Damage}, or with a disk error. */
-export async function readCurrent(file: OpenFile, archive: Archive): Promise<Current> {
+/**
+ * Reads a file to its end, part by part. Closes it and rejects, with {@link Damage} or a disk error,
+ * if it cannot be read.
+ */
+export function readCurrent(file: OpenFile, archive: Archive): Promise<Current> {
+  return orClose(file, () => readAll(file, archive));
+}
+
+async function readAll(file: OpenFile, archive: Archive): Promise<Current> {
   const header = readHeader(file);
   if (header?.version !== VERSION) throw new Damage(0);
   const scanner = createScanner(header.length, header.whole);

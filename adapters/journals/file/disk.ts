@@ -121,6 +121,16 @@ function idOf({ dev, ino }: { readonly dev: bigint; readonly ino: bigint }): Fil
   return { device: dev, inode: ino };
 }
 
+/** Closes the file if the work on it fails. */
+export async function orClose<T>(file: OpenFile, work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    file.close();
+    throw error;
+  }
+}
+
 /** Removes a file, if it exists. */
 export function removeFile(disk: Disk, path: string): void {
   ifThere(() => disk.unlink(path));

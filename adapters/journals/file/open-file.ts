@@ -2,7 +2,7 @@ import { basename, dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { ConfigError } from '../../../src/errors.js';
 import { hasCode } from '../../../src/internal/error-code.js';
-import { idAt, removeFile, type Disk, type OpenFile } from './disk.js';
+import { idAt, orClose, removeFile, type Disk, type OpenFile } from './disk.js';
 import { encodeHeader, readHeader, VERSION } from './header.js';
 import type { History } from './history.js';
 import type { ProcessId } from '../log/process-id.js';
@@ -22,23 +22,17 @@ export async function openFile(
 ): Promise<OpenFile> {
   for (;;) {
     const file = await openOrCreate(path, me.id, parts.disk);
-    const header = readHeader(file);
-    if (header?.version === VERSION) return madePrivate(file);
+    const header = await orClose(file, () => {
+      const found = readHeader(file);
+      // Only a journal: the path may be wrong, and lead to a device or to another program's file.
+      if (found?.version === VERSION) file.makePrivate();
+      return found;
+    });
+    if (header?.version === VERSION) return file;
     file.close();
     if (header === undefined) throw new Damage(0);
     if (header.version !== 1) throw newer(path, header.version);
     if (!(await convert(path, parts, history, me))) await setTimeout(WAIT_MS);
-  }
-}
-
-/** Only for a journal: the path may be wrong, and lead to a device or to another program's file. */
-function madePrivate(file: OpenFile): OpenFile {
-  try {
-    file.makePrivate();
-    return file;
-  } catch (error) {
-    file.close();
-    throw error;
   }
 }
 

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { systemRuntime } from '../../../src/internal/runtime.js';
 import { stopwatch } from '../../../src/internal/stopwatch.js';
-import { removeFile, type Disk, type OpenFile } from './disk.js';
+import { orClose, removeFile, type Disk, type OpenFile } from './disk.js';
 import { encodeHeader } from './header.js';
 import type { History } from './history.js';
 import { encodeLine } from './line.js';
@@ -95,9 +95,11 @@ export async function writeState(
   const { places, length } = await history.append(0, snapshot.closed, now);
   removeFile(disk, draft);
   const file = disk.create(draft);
-  await createWriter(file).write(linesOf(snapshot, places, length));
-  await file.sync();
-  return file;
+  return orClose(file, async () => {
+    await createWriter(file).write(linesOf(snapshot, places, length));
+    await file.sync();
+    return file;
+  });
 }
 
 function createWriter(file: OpenFile): {

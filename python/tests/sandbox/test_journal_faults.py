@@ -121,6 +121,25 @@ def test_skips_a_cut_last_line_and_reports_a_changed_line_as_damage(
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+def test_closes_a_file_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A caller that tries again and again must not run out of descriptors."""
+    path = tmp_path / "journal"
+    with file_journal(path) as journal:
+        threads.run(journal.shared.reserve(attempt("a"), []))
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-9] + b"!" + whole[-8:])
+    opened: list[OpenFile] = []
+    init = OpenFile.__init__
+
+    def noted(file: OpenFile, descriptor: int) -> None:
+        init(file, descriptor)
+        opened.append(file)
+
+    monkeypatch.setattr(OpenFile, "__init__", noted)
+    failure_of(lambda: contents_of(path), "journal_damaged")
+    assert [file._descriptor for file in opened] == [-1]
+
+
 def test_refuses_an_open_file_that_was_replaced_or_cut(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     journal = file_journal(path)

@@ -200,6 +200,7 @@ describe('a file journal on a disk that fails', () => {
       expect(refused.length, where).toBeLessThanOrEqual(3);
       expect(await stateOf(journal), where).toBe(await stateOf(model));
       await journal.close().catch(() => undefined);
+      expect(disk.openFiles, where).toBe(0);
       const again = journalOn(disk, path);
       expect(await stateOf(again), where).toBe(await stateOf(model));
       await again.close();

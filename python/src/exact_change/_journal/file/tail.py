@@ -74,11 +74,18 @@ class _Current:
 
 
 def _read_all(file: OpenFile, archive: Archive) -> Steps[_Current]:
-    """Reads a file to its end, part by part. Raises :class:`Damage`, or a disk error."""
-    current = _Current(file, archive)
-    while not current.take_in():
-        yield from sleep(0)
-    return current
+    """Reads a file to its end, part by part.
+
+    Closes it and raises, :class:`Damage` or a disk error, if it cannot be read.
+    """
+    try:
+        current = _Current(file, archive)
+        while not current.take_in():
+            yield from sleep(0)
+        return current
+    except BaseException:
+        file.close()
+        raise
 
 
 class ThisProcess(NamedTuple):
