@@ -1,5 +1,6 @@
 import { isExactChangeError, TransportError } from '../../src/errors.js';
 import { startDeadline, untilAborted, type Deadline } from '../../src/internal/abort.js';
+import { isRecord } from '../../src/internal/record.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
 import type { Transport } from '../../src/transport.js';
 import { operations, pages } from '../../src/wire/operations.js';
@@ -230,7 +231,7 @@ function refuseSecrets(finding: Finding | undefined): void {
   if (finding !== undefined) throw new RequestRefusal('secret_refused', FOUND[finding]);
 }
 
-/** Returns the error for a stopped request. A swap that it sent to the network may still land. */
+/** Returns the error for a stopped request. What it or an equal request signed may still land. */
 function ended(
   { passed }: Deadline,
   { operation }: Route,
@@ -245,10 +246,10 @@ function ended(
       `The request did not arrive within ${timeoutMs} ms. Send it again.`,
     );
   }
-  const sendsSwap = typeof input === 'object' && input !== null && 'signedSwap' in input;
+  const isSigned = isRecord(input) && ('signedSwap' in input || 'signedPayment' in input);
   return new TransportError('timeout', `There was no answer within ${timeoutMs} ms. Try again.`, {
     details: { step: operation.path, timeoutMs },
-    ...(sendsSwap ? { funds: 'uncertain' as const, retry: 'same' as const } : {}),
+    ...(isSigned ? { funds: 'uncertain' as const, retry: 'same' as const } : {}),
     cause,
   });
 }

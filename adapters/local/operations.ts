@@ -10,6 +10,7 @@ import { readMint } from '../../src/policy/read.js';
 import { autoPayStep } from '../../src/service/auto-pay.js';
 import { parsedPayment } from '../../src/service/parse-payment.js';
 import { createRecordedAutoPay } from '../../src/service/recorded-auto-pay.js';
+import { resultOf } from '../../src/service/signed-step.js';
 import { batchAccounts } from '../../src/solana/rpc/batch-accounts.js';
 import { createBlockhashSource } from '../../src/solana/rpc/blockhash.js';
 import type { Rpc } from '../../src/solana/rpc/rpc.js';
@@ -106,9 +107,12 @@ export async function createOperations(
     },
     parsePayment: (parts) => Promise.resolve(parsedPayment(parts, network)),
     autoPay: (request, options) =>
-      recorded === undefined
-        ? autoPayStep(deps(), request, options?.signal)
-        : recorded.step(request, options?.signal),
+      resultOf(
+        request,
+        recorded === undefined
+          ? autoPayStep(deps(), request, options?.signal)
+          : recorded.step(request, options?.signal),
+      ),
     resume: async () => recorded?.resume(),
     async close() {
       await recorded?.close();

@@ -1,4 +1,4 @@
-import { isExactChangeError, ProtocolError, TransportError } from '../errors.js';
+import { ProtocolError } from '../errors.js';
 import { isPaid } from '../journal/open-payment.js';
 import { swapBound } from '../payments/execute/swap-bound.js';
 import { choose } from '../payments/plan/choose.js';
@@ -118,7 +118,7 @@ async function reserveSwap(
     if (recorded !== undefined) return recorded;
     const bearer = await findByKey(context, purchase);
     if (bearer === undefined) {
-      await reserve(context, attempt).catch(throwUnwritten);
+      await reserve(context, attempt);
       return attempt;
     }
     // The purchase may get another swap only after its last swap is decided and brought too little.
@@ -133,23 +133,9 @@ async function reserveSwap(
     };
     await raise(context, next).catch(async (error: unknown) => {
       await session.releaseClaim(next.id).catch(() => undefined);
-      throwUnwritten(error);
+      throw error;
     });
     void session.landSwap(next);
     return next;
   }, signal);
-}
-
-/**
- * Rethrows an error of recording a swap. Says that its fate is uncertain if the journal failed: the
- * swap may be on record all the same, and a service sends every swap that is on record.
- */
-function throwUnwritten(error: unknown): never {
-  if (!isExactChangeError(error, 'journal_unavailable')) throw error;
-  const { details, cause } = error;
-  throw new TransportError(
-    'journal_unavailable',
-    'The journal failed while the swap was recorded. If the record exists, the swap is sent later. Repair the journal, then repeat this step: it sends the same swap.',
-    { details, funds: 'uncertain', retry: 'same', cause },
-  );
 }

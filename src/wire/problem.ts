@@ -82,11 +82,9 @@ export function problemOf(error: unknown, mayHaveSent = false): Problem {
       ...(mayHaveSent ? { funds: 'uncertain', retry: 'same' } : {}),
     };
   const { code, message, funds, retry, details, untrusted } = error;
-  // Of a swap that may be on record, the service itself says what its journal's failure means.
-  const isOfJournal = code.startsWith('journal_') && funds !== 'uncertain';
   return {
     ...headOf(code),
-    detail: isOfJournal ? NO_JOURNAL : message.replace(OUR_NODE, '$1'),
+    detail: code.startsWith('journal_') ? NO_JOURNAL : message.replace(OUR_NODE, '$1'),
     ...{ code, funds, retry, moved: error.moved },
     details: 'path' in details ? { ...details, path: NO_PATH } : details,
     ...(untrusted === undefined || !OF_SELLERS.includes(error.name) ? {} : { untrusted }),

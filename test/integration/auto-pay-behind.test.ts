@@ -105,13 +105,37 @@ it('follows a payment that the journal recorded although its write failed', asyn
   const swapped = await untilState('ready_to_sign', () => buyer.post(service, { signedSwap }));
   const signedPayment = await buyer.sign(swapped.body.payment?.transaction);
   const failed = await buyer.post(service, { signedPayment });
-  expect([failed.status, failed.body.code]).toEqual([503, 'journal_unavailable']);
+  expect(failed).toMatchObject({
+    status: 503,
+    body: { code: 'journal_unavailable', funds: 'uncertain', retry: 'same' },
+  });
   isBroken = false;
   const known = await buyer.post(service, { signedPayment });
   expect(known.body.state).toBe('submitted');
   expect((await buyer.present(known)).status).toBe(200);
   const settled = await untilState('settled', () => buyer.post(service, { signedPayment }));
   expect(settled.body.signature).toBeDefined();
+  await service.close();
+});
+
+it('says of no landed payment that nothing was paid while its journal cannot be read', async () => {
+  const inner = memoryJournal();
+  let isBroken = false;
+  const similar: typeof inner.similar = (...args) =>
+    isBroken ? Promise.reject(new Error('The connection was lost.')) : inner.similar(...args);
+  const service = await startService(sandbox, { ...inner, similar });
+  const wallet = await sandbox.createWallet({ USDC: '1' });
+  const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+  const signedPayment = await buyer.sign((await buyer.post(service)).body.payment?.transaction);
+  const post = () => buyer.post(service, { signedPayment });
+  expect((await buyer.present(await post())).status).toBe(200);
+  isBroken = true;
+  expect(await post()).toMatchObject({
+    status: 503,
+    body: { code: 'journal_unavailable', funds: 'uncertain', retry: 'same' },
+  });
+  isBroken = false;
+  await untilState('settled', post);
   await service.close();
 });
 

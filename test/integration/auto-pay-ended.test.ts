@@ -134,7 +134,7 @@ it('frees the budget of a payment that its journal records too late', async () =
   const { sign, step, attempts, aMinuteLater } = await lateService({ USDC: '1' });
   const signedPayment = await sign((await step({})).payment?.transaction);
   await expect(step({ signedPayment })).rejects.toMatchObject({
-    ...{ code: 'journal_unavailable', funds: 'untouched' },
+    ...{ code: 'journal_unavailable', funds: 'uncertain', retry: 'same' },
   });
   await aMinuteLater();
   await until('its budget is free', async () => (await attempts()).length === 0 || undefined);

@@ -1,7 +1,7 @@
 import { local } from 'exact-change';
 import { apiKeys, createHandler } from 'exact-change/http';
 import type { MintSymbol } from 'exact-change-sandbox';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { base64, envelopeV2 } from '../fixtures/malformed-402.js';
 import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
 import { landed, rpc, tokenAmount, until } from '../helpers/chain.js';
@@ -190,6 +190,28 @@ describe('the service over a socket', () => {
       code: 'amount_over_limit',
       funds: 'swapped',
       moved: [{ kind: 'swap', signature: swap.signature() }],
+    });
+  });
+
+  it('reports funds as uncertain if no node says what became of a swap that it has sent', async () => {
+    const wallet = await sandbox.createWallet({ SOL: '0.5' });
+    const request = {
+      paymentRequired: await termsOf(`${sandbox.apiUrl}/usdc`),
+      wallet: wallet.address,
+      autoSwap: true,
+    };
+    const planned = await post('/api/x402/auto-pay', request);
+    const signedSwap = (await signedByKit(wallet, planned.swap?.transaction)).wire;
+    const send = () => post('/api/x402/auto-pay', { ...request, signedSwap });
+    await until('the swap has landed', async () =>
+      (await send()).state === 'ready_to_sign' ? true : undefined,
+    );
+    onTestFinished(
+      sandbox.controls.node.fault('isBlockhashValid', { kind: 'status', status: 503 }),
+    );
+    expect(await send()).toMatchObject({
+      code: 'rpc_unavailable',
+      ...{ funds: 'uncertain', retry: 'same', moved: [] },
     });
   });
 

@@ -196,13 +196,14 @@ describe('an operation', () => {
     expect(received?.aborted).toBe(true);
   });
 
-  it('reports funds as uncertain at its timeout when the request held a signed swap', async () => {
+  it('reports funds as uncertain at its timeout when the request held signed bytes', async () => {
     const { post } = serving({ timeoutMs: 20 }, { autoPay: never });
     const step = { paymentRequired: {}, wallet: WALLET };
-    expect(problemIn(await post('/api/x402/auto-pay', { ...step, signedSwap }))).toMatchObject({
-      code: 'timeout',
-      funds: 'uncertain',
-    });
+    for (const signed of [{ signedSwap }, { signedPayment: signedSwap }])
+      expect(problemIn(await post('/api/x402/auto-pay', { ...step, ...signed }))).toMatchObject({
+        code: 'timeout',
+        ...{ funds: 'uncertain', retry: 'same' },
+      });
     expect(problemIn(await post('/api/x402/auto-pay', step))).toMatchObject({
       code: 'timeout',
       funds: 'untouched',
