@@ -28,7 +28,7 @@ import type { SwapSource } from '../swaps/provider.js';
 import type { AutoPayRequest, PaymentResult, Transport } from '../transport.js';
 import { throwIfFailed } from './landing.js';
 import { parsedOffer, termsOf } from './parse-payment.js';
-import { readPayment } from './read-payment.js';
+import { readPayment, readSignedPayment } from './read-payment.js';
 import { readSigned, type SignedBytes } from './read-swap.js';
 import { narrowed, swapAmountOf } from './request.js';
 import { awaitSwapState, sentBytes, withinCallerWait } from './verdict.js';
@@ -225,7 +225,8 @@ async function present(
   wallet: string,
   bytes: Uint8Array,
 ): Promise<PaymentResult> {
-  const { envelope, reading } = await readPayment(terms, network, wallet, bytes);
+  const signed = await readSignedPayment(wallet, bytes);
+  const { envelope, reading } = readPayment(terms, network, wallet, signed);
   const header = encodePayment({
     paymentRequired: envelope,
     offer: reading.offer,

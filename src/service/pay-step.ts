@@ -22,7 +22,7 @@ import type { PaymentResult } from '../transport.js';
 import { parsedOffer } from './parse-payment.js';
 import { pastBalance } from './past-balance.js';
 import { plannerOf } from './plan-step.js';
-import { readPayment, type ReadPayment } from './read-payment.js';
+import { readPayment, readSignedPayment, type ReadPayment } from './read-payment.js';
 import {
   findByKey,
   findFunded,
@@ -40,15 +40,18 @@ import { reserve, reservedFor, resultSoFar, type Step } from './step.js';
  */
 export async function payStep(step: Step, bytes: Uint8Array): Promise<PaymentResult> {
   const { session, request, signal } = step;
-  const read = await readPayment(step.terms, session.context.config.network, request.wallet, bytes);
+  const { wallet } = request;
+  const signed = await readSignedPayment(wallet, bytes);
+  // Before the terms are looked at: the seller may ask for something else by now.
+  const known = await findPaid(session.context, signed.signature);
+  if (known !== undefined) return resultFor(step, known);
+  const read = readPayment(step.terms, session.context.config.network, wallet, signed);
   // Skip the check if the seller chose the memo, because the memo then proves nothing.
   if (read.reading.offer.memo === undefined && !mayBeFor(read.memo, step.purchase))
     throw refuse(
       'signedPayment',
       'is for another address or idempotencyKey. Plan the payment under this one.',
     );
-  const known = await findPaid(session.context, read.payerSignature);
-  if (known !== undefined) return resultFor(step, known);
   // Judge alone too: two payments that are judged at once would both find the same tokens.
   const recorded = await session.exclusively(async () => {
     const choice = await judge(step, read);

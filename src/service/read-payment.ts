@@ -10,6 +10,7 @@ import { resolveInstructions } from '../solana/transactions/resolve.js';
 import { decodeTransaction, messageSigners } from '../solana/transactions/transaction.js';
 import type { Instruction } from '../solana/types.js';
 import { readableOffers } from './parse-payment.js';
+import type { SignedBytes } from './read-swap.js';
 
 /** A signed payment, read from its transaction, and the offer that it pays. */
 export interface ReadPayment {
@@ -28,16 +29,8 @@ export interface ReadPayment {
   readonly hasNonce: boolean;
 }
 
-/**
- * Reads a signed payment. Throws `invalid_option` if the wallet has not signed the payment, or if
- * it pays none of the offers.
- */
-export async function readPayment(
-  terms: PaymentRequired,
-  network: string,
-  wallet: string,
-  bytes: Uint8Array,
-): Promise<ReadPayment> {
+/** Decodes a payment. Throws `invalid_option` unless the wallet signed it. */
+export async function readSignedPayment(wallet: string, bytes: Uint8Array): Promise<SignedBytes> {
   const decoded = decodeTransaction(bytes);
   const position = decoded === undefined ? -1 : messageSigners(decoded.message).indexOf(wallet);
   const signature = decoded?.signatures[position];
@@ -51,6 +44,16 @@ export async function readPayment(
       'must be the transaction of the step before, signed by the wallet.',
     );
   }
+  return { bytes, decoded, signature: base58.encode(signature) };
+}
+
+/** Reads a signed payment. Throws `invalid_option` if it pays none of the offers. */
+export function readPayment(
+  terms: PaymentRequired,
+  network: string,
+  wallet: string,
+  { bytes, decoded, signature }: SignedBytes,
+): ReadPayment {
   const instructions = resolveInstructions(decoded, []) ?? [];
   const [feePayer] = decoded.staticAccounts;
   for (const { envelope, reading } of readableOffers(terms, network, wallet)) {
@@ -61,7 +64,7 @@ export async function readPayment(
       ...{ bytes, envelope, reading },
       source: transfer.accounts[0]?.address,
       authority: transfer.accounts[3]?.address,
-      payerSignature: base58.encode(signature),
+      payerSignature: signature,
       blockhash: decoded.blockhash,
       memo: memoOf(instructions),
       // A transaction uses a durable nonce if its first instruction advances the nonce.

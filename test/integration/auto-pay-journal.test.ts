@@ -506,6 +506,22 @@ describe('a signed swap or payment that a buyer posts to the service', () => {
     expect(await attemptsOf(journal, wallet)).toEqual([]);
   });
 
+  it('is reported as settled also if its seller asks for something else by now', async () => {
+    const service = await serve(memoryJournal());
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+    const signedPayment = await buyer.sign((await buyer.post(service)).body.payment?.transaction);
+    const ready = await buyer.post(service, { signedPayment });
+    expect((await buyer.present(ready)).status).toBe(200);
+    const { paymentRequired } = await buyerOf(wallet, `${sandbox.apiUrl}/pyusd`);
+    const { signature } = (
+      await untilState('settled', () => buyer.post(service, { signedPayment }))
+    ).body;
+    expect((await buyer.post(service, { signedPayment, paymentRequired })).body).toMatchObject({
+      ...{ state: 'settled', id: ready.body.id, signature },
+    });
+  });
+
   it('is reported as settled and not recorded when the payment has already landed', async () => {
     const [first, journal] = [memoryJournal(), memoryJournal()];
     const [sender, other] = [
