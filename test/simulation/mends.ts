@@ -303,6 +303,17 @@ export const mends: readonly Mend[] = [
     ],
   },
   {
+    name: 'signed-steps-are-uncertain',
+    breaks: 'errors tell of funds',
+    changes: [
+      {
+        file: 'src/service/signed-step.ts',
+        now: 'throw isSigned && isUndecided(error) ? undecided(error) : error;',
+        before: 'throw error;',
+      },
+    ],
+  },
+  {
     name: 'what-swaps-moved-is-told',
     breaks: 'errors tell of funds',
     changes: [

@@ -9,7 +9,7 @@ import { textOf } from './keys.js';
 import type { Machine } from './machine.js';
 import { NETWORK, WALLET } from './places.js';
 import { hostOf } from './plan.js';
-import { readWire, writeWire } from './wire.js';
+import { addressOf, readWire, writeWire } from './wire.js';
 import type { World } from './world.js';
 
 /** Most steps of a purchase, waits for a swap included. */
@@ -77,7 +77,10 @@ async function purchase(
           machine.ended(),
         ]),
       );
-    const answer = await post(part.item, more);
+    const answer = await post(part.item, more).catch((error: unknown) => {
+      checkFunds(world, more, error);
+      throw error;
+    });
     if (answer === undefined) return 'the process ended';
     world.shows(JSON.stringify(answer));
     if (answer.state === 'settled') world.settled.push(answer.offer);
@@ -90,6 +93,22 @@ async function purchase(
         await post(theft.under, more).catch(() => undefined);
   }
   return 'too many steps';
+}
+
+/** Notes an error that says untouched of a signed transaction that has landed. */
+function checkFunds(
+  { ledger, lies }: World,
+  { signedSwap, signedPayment }: Signed,
+  error: unknown,
+): void {
+  if (!isExactChangeError(error) || error.funds !== 'untouched') return;
+  for (const wire of [signedSwap, signedPayment]) {
+    if (wire === undefined) continue;
+    // The wallet signs last.
+    const own = readWire(Buffer.from(wire, 'base64')).signatures.map(addressOf).pop() ?? '';
+    if (ledger.of(WALLET).some((tx) => tx.error === null && tx.signatures.includes(own)))
+      lies.push(`a step said ${error.code} and untouched, and its transaction had landed`);
+  }
 }
 
 /** Follows an answer of the service. Returns the next signed bytes to send, or the final result. */
