@@ -327,7 +327,8 @@ describe('the host that a request names', () => {
 
   it('is refused with a problem', async () => {
     const { url } = await serving();
-    const answer = await rawRequest(`${url}/api/health`, { headers: { host: 'attacker.example' } });
+    const headers = { host: 'attacker.example' };
+    const answer = await rawRequest(`${url}/api/health`, { headers });
     expect(JSON.parse(answer.text)).toMatchObject({
       status: 404,
       code: 'not_found',
@@ -338,6 +339,10 @@ describe('the host that a request names', () => {
       'cache-control': 'no-store',
     });
     expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f]{32}$/);
+    const named = await rawRequest(`${url}/api/health`, {
+      headers: { ...headers, 'x-request-id': 'call-7' },
+    });
+    expect(named.headers['x-request-id']).toBe('call-7');
   });
 });
 

@@ -38,16 +38,17 @@ export async function answerTo(
   try {
     request = requestOf(message, outgoing, incoming);
   } catch (error) {
-    return refused(error);
+    return refused(error, message);
   }
   return handler(request);
 }
 
 /** Returns the answer to a request that no handler can take, in the form of a handler's answers. */
-function refused(error: unknown): Response {
+function refused(error: unknown, { headers }: IncomingMessage): Response {
   if (!(error instanceof RequestRefusal)) throw error;
   const { problem } = error;
-  const requestId = requestIdOf(new Headers(), systemRuntime);
+  const { 'x-request-id': id = '' } = headers;
+  const requestId = requestIdOf(new Headers({ 'x-request-id': String(id) }), systemRuntime);
   return new Response(JSON.stringify(problem), {
     status: problem.status,
     headers: { ...ALWAYS, 'x-request-id': requestId, 'content-type': PROBLEM_TYPE },
