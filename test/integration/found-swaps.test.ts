@@ -7,6 +7,7 @@ import {
   type Plan,
 } from 'exact-change';
 import { describe, expect, it } from 'vitest';
+import { createCoordination, withCoordination } from '../../src/journal/registry.js';
 import { listOf } from '../helpers/attempts.js';
 import { takerUrl } from '../helpers/bounds.js';
 import { until } from '../helpers/chain.js';
@@ -94,6 +95,26 @@ describe('a signed swap that the journal fails to record', () => {
       expect(sandbox.controls.node.calls({ method: 'sendTransaction' })).toBe(before);
     },
   );
+});
+
+it('is followed by no second swap when the balance after it cannot be recorded', async () => {
+  const { ledger, ...others } = createCoordination();
+  let isBroken = true;
+  // Only after a swap is it known what came in.
+  const see: typeof ledger.see = async (account, known, moved) => {
+    if (moved === undefined || !isBroken) return ledger.see(account, known, moved);
+    isBroken = false;
+    throw new Error('EIO');
+  };
+  const shared = { ...others, ledger: { ...ledger, see } };
+  const journal: Journal = {
+    ...withCoordination(memoryJournal(), shared),
+    coordination: () => shared,
+  };
+  const payer = await payerOn(sandbox, { SOL: '0.5', USDT: '5' }, { ...swapping, journal });
+  expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
+  expect([isBroken, signedOf(payer, 'swap'), signedOf(payer, 'payment')]).toEqual([false, 1, 1]);
+  expect(await timesSpent(sandbox, payer, 'USDT')).toBe(1);
 });
 
 it('wraps SOL for each payment even if no lamport is left for a priority fee', async () => {

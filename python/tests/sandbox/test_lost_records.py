@@ -1,10 +1,11 @@
-"""A swap that cannot be written to the journal."""
+"""A swap that the journal cannot record, or whose end it cannot."""
 
 from __future__ import annotations
 
 import pytest
 
 from exact_change._journal.along import AlongMemory
+from exact_change._journal.ledger import Ledger
 from exact_change._journal.types import ALONE, Along, Attempt
 from exact_change._kernel.task import Steps
 from exact_change.errors import failure
@@ -35,3 +36,24 @@ def test_never_sends_a_swap_whose_journal_write_failed(
     assert payer.client.get(url).status_code == 200
     # The repeat signs a new swap.
     assert payer.signed == ["swap", "payment"]
+
+
+def test_swaps_once_when_the_balance_after_the_swap_cannot_be_recorded(
+    sandbox: Sandbox, make_payer: MakePayer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    payer = make_payer(SOL="0.1", USDT="5", auto_swap=True, swap_from=["USDT"])
+    see = Ledger.see
+    lost: list[str] = []
+
+    def see_or_fail(
+        self: Ledger, account: str, amount: int, at: int, slot: int | None = None, moved: int = 0
+    ) -> Steps[None]:
+        # Only after a swap is it known what came in.
+        if moved != 0 and not lost:
+            lost.append(account)
+            raise failure("journal_unavailable", "The disk failed.", {"reason": ""})
+        yield from see(self, account, amount, at, slot, moved)
+
+    monkeypatch.setattr(Ledger, "see", see_or_fail)
+    assert payer.client.get(f"{sandbox.api_url}/usdc").status_code == 200
+    assert (len(lost), payer.signed) == (1, ["swap", "payment"])

@@ -57,7 +57,10 @@ export function landExclusively(
       const least = outputBefore + swappedAtMost(signed.expected).minOut;
       if (onConfirmed !== undefined)
         await rememberSince(context, output, slot, least).catch(() => undefined);
-    } else await rememberAfter(context, landed, signed.expected, busy).catch(() => undefined);
+    } else {
+      // The balance from before the swap must not stay: it would make the payment swap once more.
+      await rememberAfter(context, landed, signed.expected, busy).catch(forgetBalances);
+    }
     const cost = onDecided?.(outcome);
     emit('swap.confirmed', {
       ...swapped.record,

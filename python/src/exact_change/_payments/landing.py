@@ -120,7 +120,11 @@ def _land(
             yield from quiet(remember_since(context, expected.output, end.slot, least))
     else:
         accounts = expected.source, expected.output
-        yield from quiet(remember_after(context, end.landed, accounts, busy))
+        try:
+            yield from remember_after(context, end.landed, accounts, busy)
+        except Exception:
+            # The balance from before the swap must not stay: it would make the payment swap again.
+            yield from _forget_both(context, expected)
     cost = None if hooks.on_decided is None else hooks.on_decided(end.outcome)
     yield from emit(
         "swap.confirmed",
