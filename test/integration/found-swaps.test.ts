@@ -97,23 +97,30 @@ describe('a signed swap that the journal fails to record', () => {
   );
 });
 
-it('is followed by no second swap when the balance after it cannot be recorded', async () => {
+it.each([
+  ['once', 1],
+  ['until the old balances are forgotten', 3],
+])('makes no second swap when the writes after the first fail %s', async (_, times) => {
   const { ledger, ...others } = createCoordination();
-  let isBroken = true;
-  // Only after a swap is it known what came in.
-  const see: typeof ledger.see = async (account, known, moved) => {
-    if (moved === undefined || !isBroken) return ledger.see(account, known, moved);
-    isBroken = false;
-    throw new Error('EIO');
+  let left = times;
+  const write = (isFailing: boolean, change: () => Promise<void>) => {
+    if (!isFailing || left === 0) return change();
+    left -= 1;
+    return Promise.reject(new Error('EIO'));
   };
-  const shared = { ...others, ledger: { ...ledger, see } };
+  const see: typeof ledger.see = (account, known, moved) =>
+    // Only after a swap is it known what came in.
+    write(moved !== undefined, () => ledger.see(account, known, moved));
+  const forget: typeof ledger.forget = (account) =>
+    write(left < times, () => ledger.forget(account));
+  const shared = { ...others, ledger: { ...ledger, see, forget } };
   const journal: Journal = {
     ...withCoordination(memoryJournal(), shared),
     coordination: () => shared,
   };
   const payer = await payerOn(sandbox, { SOL: '0.5', USDT: '5' }, { ...swapping, journal });
   expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
-  expect([isBroken, signedOf(payer, 'swap'), signedOf(payer, 'payment')]).toEqual([false, 1, 1]);
+  expect([left, signedOf(payer, 'swap'), signedOf(payer, 'payment')]).toEqual([0, 1, 1]);
   expect(await timesSpent(sandbox, payer, 'USDT')).toBe(1);
 });
 

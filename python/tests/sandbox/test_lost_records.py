@@ -38,22 +38,33 @@ def test_never_sends_a_swap_whose_journal_write_failed(
     assert payer.signed == ["swap", "payment"]
 
 
-def test_swaps_once_when_the_balance_after_the_swap_cannot_be_recorded(
-    sandbox: Sandbox, make_payer: MakePayer, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("times", [1, 3])
+def test_swaps_once_when_the_writes_after_the_swap_fail(
+    sandbox: Sandbox, make_payer: MakePayer, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
+    """First the write of the new balance fails, then those that forget the old balances."""
     payer = make_payer(SOL="0.1", USDT="5", auto_swap=True, swap_from=["USDT"])
-    see = Ledger.see
+    see, forget = Ledger.see, Ledger.forget
     lost: list[str] = []
+
+    def lose(account: str) -> None:
+        lost.append(account)
+        raise failure("journal_unavailable", "The disk failed.", {"reason": ""})
 
     def see_or_fail(
         self: Ledger, account: str, amount: int, at: int, slot: int | None = None, moved: int = 0
     ) -> Steps[None]:
         # Only after a swap is it known what came in.
         if moved != 0 and not lost:
-            lost.append(account)
-            raise failure("journal_unavailable", "The disk failed.", {"reason": ""})
+            lose(account)
         yield from see(self, account, amount, at, slot, moved)
 
+    def forget_or_fail(self: Ledger, account: str) -> Steps[None]:
+        if 0 < len(lost) < times:
+            lose(account)
+        yield from forget(self, account)
+
     monkeypatch.setattr(Ledger, "see", see_or_fail)
+    monkeypatch.setattr(Ledger, "forget", forget_or_fail)
     assert payer.client.get(f"{sandbox.api_url}/usdc").status_code == 200
-    assert (len(lost), payer.signed) == (1, ["swap", "payment"])
+    assert (len(lost), payer.signed) == (times, ["swap", "payment"])

@@ -61,6 +61,11 @@ export async function swapAndHold(
   const { signature, inputMint, inAmount, outputMint, outAmount } = swap.record;
   task.moved.push({ kind: 'swap', signature, inputMint, inAmount, outputMint, outAmount });
   taken ??= await holdTokens(context, choice, id, task.signal);
+  if (taken === undefined) {
+    // A failing journal may have kept the balance from before the swap.
+    await context.ledger.forget(choice.facts.source);
+    taken = await holdTokens(context, choice, id, task.signal);
+  }
   if (taken !== undefined) return { ...taken, swap };
   if (swaps < MAX_SWAPS) return swapAndHold(context, choice, task, swaps + 1);
   // The node has confirmed the swap, so another program spends from this wallet.

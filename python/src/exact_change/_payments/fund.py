@@ -166,6 +166,10 @@ class _Fund:
             taken = confirmed.taken
             if taken is None:
                 taken = yield from self._hold_now()
+            if taken is None:
+                # A failing journal may have kept the balance from before the swap.
+                yield from context.ledger.forget(source)
+                taken = yield from self._hold_now()
             if taken is not None:
                 return HeldFunds(taken.before, swap)
             if swaps == _MAX_SWAPS:
