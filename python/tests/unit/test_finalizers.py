@@ -19,7 +19,7 @@ from exact_change._journal.postgres.database import _Slots
 from exact_change._kernel.hosts import loop_host, threads
 from exact_change._kernel.signals import Signal, void
 from exact_change._kernel.steps import done, park
-from exact_change._kernel.task import Steps
+from exact_change._kernel.task import Steps, begin
 from exact_change._kernel.turns import _turns, run_turn
 from exact_change._kernel.workers import workers
 
@@ -114,6 +114,22 @@ def test_a_turn_begins_with_what_finalizers_left() -> None:
         workers.bury(lambda: order.append("finalizer"))
         run_turn(lambda: order.append("turn"))
     assert order == ["finalizer", "turn"]
+
+
+async def test_a_call_on_a_loop_begins_with_what_finalizers_left() -> None:
+    host = loop_host()
+    order: list[str] = []
+
+    def step(name: str) -> Steps[None]:
+        order.append(name)
+        yield from ()
+
+    workers.watch_graves()
+    workers.bury(lambda: void(begin(host, step("finalizer"))))
+    # Wait in the loop's thread, until the graves thread has taken it.
+    until("the grave is dug", lambda: not _turns.left)
+    await host.run(step("call"))
+    assert order == ["finalizer", "call"]
 
 
 class Told:

@@ -8,6 +8,7 @@ import inspect
 import sys
 import threading
 import weakref
+from collections import deque
 from typing import Any, Callable, TypeVar
 
 from .signals import Aborted, Signal, void
@@ -55,8 +56,7 @@ class ThreadHost:
         ended = threading.Event()
         task = Task(self, steps)
         if sys.is_finalizing():
-            # What the program left open is closed now, and no thread runs any more. The process
-            # ends like a killed process.
+            # No thread runs any more: the process ends like a killed process.
             return task.result()
         if is_in_turn():
             # Garbage collection closes a generator of the caller, in code of the library. A wait
@@ -84,10 +84,7 @@ class ThreadHost:
         self._in_worker(lambda: signal.abort(Aborted()))
 
     def _in_worker(self, work: Callable[[], None]) -> None:
-        """Runs work in a turn of a worker: another interrupt could stop it halfway in this thread.
-
-        Waits for it, so that the caller's next action comes after it.
-        """
+        """Runs work in a turn of a worker, which no interrupt stops halfway, and waits for it."""
         done = threading.Event()
 
         def work_and_tell() -> None:
@@ -104,6 +101,8 @@ class LoopHost:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         # A weak reference: the host must not keep the loop alive.
         self._loop = weakref.ref(loop)
+        # Entered work. Only the loop holds it, and drops it if it closes: see `_Handover`.
+        self._entered: deque[weakref.ref[Callable[[], None]]] = deque()
 
     @property
     def is_gone(self) -> bool:
@@ -112,20 +111,25 @@ class LoopHost:
 
     def enter(self, work: Callable[[], None]) -> None:
         loop = self._loop()
-        # Steps that went on after their loop was closed, for example in a finalizer, could not
-        # wait, and would retry for ever.
+        # Steps that went on after their loop closed could not wait, and would retry for ever.
         if loop is None or loop.is_closed():
             return
         # Not by the thread: a loop may go on in another thread than before.
         if running_loop() is loop:
             run_turn(work)
             return
+        self._entered.append(weakref.ref(work))
         try:
-            loop.call_soon_threadsafe(run_turn, work)
+            loop.call_soon_threadsafe(self._catch_up, work)
         except RuntimeError:
             # The loop's thread may have closed the loop a moment ago.
             if not loop.is_closed():
                 raise
+
+    def _catch_up(self, _latest: Callable[[], None] | None = None) -> None:
+        """Runs all work that was entered so far, in its order."""
+        while self._entered:
+            run_turn(self._entered.popleft()() or _nothing)
 
     def later(self, ms: float, work: Callable[[], None]) -> Callable[[], None]:
         return self._running().call_later(ms / 1000, run_turn, work).cancel
@@ -159,7 +163,13 @@ class LoopHost:
         ended: asyncio.Future[None] = self._running().create_future()
         task = Task(self, steps)
         task.then(lambda: None if ended.done() else ended.set_result(None))
-        run_turn(task.start)
+
+        def start() -> None:
+            # Another thread may have dug a grave of this loop.
+            self._catch_up()
+            run_turn(task.start)
+
+        run_turn(start)
         try:
             await ended
         except BaseException as error:

@@ -208,7 +208,7 @@ class Wake:
 class _Handover:
     """Resumes a task. If it is dropped before, as by a loop that closes, calls ``back``."""
 
-    __slots__ = ("_back", "_wake")
+    __slots__ = ("__weakref__", "_back", "_wake")
 
     def __init__(self, wake: Wake, back: Callable[[], None]) -> None:
         self._wake = wake
