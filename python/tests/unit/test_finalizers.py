@@ -7,6 +7,7 @@ import contextlib
 import gc
 import threading
 import time
+from collections import deque
 from typing import Any, Callable, Iterator, Tuple
 
 import httpx
@@ -184,4 +185,23 @@ def test_closes_what_a_generator_holds_that_is_collected_in_a_turn(
     cycle.append(cycle)
     del generator, cycle
     workers.submit(lambda: run_turn(lambda: void(gc.collect())))
+    until("the close", has_ended)
+
+
+def test_closes_what_a_generator_holds_that_is_collected_as_a_turn_begins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    generator, has_ended = body()
+    next(generator)
+    cycle: list[object] = [generator]
+    cycle.append(cycle)
+    del generator, cycle
+
+    def collecting(*work: Any) -> Any:
+        gc.collect()
+        return deque(work)
+
+    monkeypatch.setattr("exact_change._kernel.turns.deque", collecting)
+    beginning = threading.Thread(target=lambda: run_turn(lambda: None), daemon=True)
+    beginning.start()
     until("the close", has_ended)

@@ -62,8 +62,9 @@ def run_turn(work: Callable[[], None]) -> None:
     if here.queue is not None:
         here.queue.append(work)
         return
+    # Made before the lock is held: an allocation may collect what waits for a turn of its own.
+    queue: deque[Callable[[], None]] = deque()
     with _turns.lock:
-        queue: deque[Callable[[], None]] = deque()
         here.queue = queue
         try:
             for first in itertools.chain(_take_left(), (work,)):
