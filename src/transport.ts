@@ -173,11 +173,17 @@ export interface Transport {
   autoPay(request: AutoPayRequest, options?: TransportOptions): Promise<PaymentResult>;
 }
 
+/** @internal Whether a request brings signed bytes, which an equal one may have sent or recorded. */
+export function isSigned(request: object): boolean {
+  const { signedSwap, signedPayment }: Partial<AutoPayRequest> = request;
+  return signedSwap !== undefined || signedPayment !== undefined;
+}
+
 /** @internal Returns a transport that its first call loads. */
-export function transportOf(load: () => Promise<Transport>): Transport {
+export function transportOf(load: (request: object) => Promise<Transport>): Transport {
   const loaded = (request: object): Promise<Transport> => {
     requireObject(request, 'request');
-    return load();
+    return load(request);
   };
   return {
     quote: async (...args) => (await loaded(args[0])).quote(...args),

@@ -2,7 +2,7 @@ import { isExactChangeError, TransportError } from '../../src/errors.js';
 import { startDeadline, untilAborted, type Deadline } from '../../src/internal/abort.js';
 import { isRecord } from '../../src/internal/record.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
-import type { Transport } from '../../src/transport.js';
+import { isSigned, type Transport } from '../../src/transport.js';
 import { operations, pages } from '../../src/wire/operations.js';
 import { PROBLEM_TYPE, problemOf, type Problem } from '../../src/wire/problem.js';
 import { readQuery } from '../../src/wire/query.js';
@@ -246,10 +246,9 @@ function ended(
       `The request did not arrive within ${timeoutMs} ms. Send it again.`,
     );
   }
-  const isSigned = isRecord(input) && ('signedSwap' in input || 'signedPayment' in input);
   return new TransportError('timeout', `There was no answer within ${timeoutMs} ms. Try again.`, {
     details: { step: operation.path, timeoutMs },
-    ...(isSigned ? { funds: 'uncertain' as const, retry: 'same' as const } : {}),
+    ...(isRecord(input) && isSigned(input) ? { funds: 'uncertain', retry: 'same' } : {}),
     cause,
   });
 }

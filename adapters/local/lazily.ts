@@ -35,12 +35,12 @@ export function lazily(settings: LocalSettings, clientParts?: ClientParts): Loca
     const { createOperations } = await operations();
     return createOperations(settings, clientParts);
   });
-  const load = (): Promise<LocalOperations> => {
-    if (closed !== undefined) throw transportClosed();
+  const load = async (request: object = {}): Promise<LocalOperations> => {
+    if (closed !== undefined) throw transportClosed(request);
     return (loading = start());
   };
   return {
-    ...transportOf(async () => load()),
+    ...transportOf(load),
     swapInstruction: async (request, options) => (await load()).swapInstruction(request, options),
     resume: async () => (await load()).resume(),
     close: () =>

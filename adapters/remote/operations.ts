@@ -1,7 +1,7 @@
 import { bounded } from '../../src/internal/abort.js';
 import { createHttp } from '../../src/internal/http.js';
 import { refuse } from '../../src/internal/options.js';
-import type { Transport, TransportOptions } from '../../src/transport.js';
+import { isSigned, type Transport, type TransportOptions } from '../../src/transport.js';
 import { operations, type Operation } from '../../src/wire/operations.js';
 import { PROBLEM_TYPE, unusable } from '../../src/wire/problem.js';
 import { writeQuery } from '../../src/wire/query.js';
@@ -58,7 +58,7 @@ function createCall({
   const sendHttp = createHttp({ ...common, peer: servicePeer({ sent: true }), attempts: 1 });
   return async (operation, request, options) => {
     const body = asArriving(request);
-    const sent = 'signedSwap' in body || 'signedPayment' in body;
+    const sent = isSigned(body);
     readRequest(operation, body);
     const { url, init } = requestOf(operation, baseUrl, body);
     const timeoutError = () => servicePeer({ sent }).late(timeoutMs, 1);

@@ -1,10 +1,11 @@
 import { ConfigError } from '../errors.js';
+import { isSigned } from '../transport.js';
 
 /** Creates the error with which each call of a closed local transport rejects. */
-export function transportClosed(): ConfigError {
+export function transportClosed(request: object = {}): ConfigError {
   return new ConfigError(
     'client_closed',
     'This transport was closed meanwhile. Create a new one.',
-    { details: {} },
+    { details: {}, ...(isSigned(request) ? { funds: 'uncertain', retry: 'same' } : {}) },
   );
 }

@@ -1,6 +1,6 @@
 import { isExactChangeError, type ExactChangeError } from '../errors.js';
 import { errorOfCode } from '../errors/of-code.js';
-import type { AutoPayRequest, PaymentResult } from '../transport.js';
+import { isSigned, type AutoPayRequest, type PaymentResult } from '../transport.js';
 
 /**
  * Returns the result of a step. If the step brought signed bytes, no failed read and no end of the
@@ -8,14 +8,13 @@ import type { AutoPayRequest, PaymentResult } from '../transport.js';
  * before. Then the error says that funds are uncertain, and that the caller repeats this step.
  */
 export async function resultOf(
-  { signedSwap, signedPayment }: AutoPayRequest,
+  request: AutoPayRequest,
   step: Promise<PaymentResult>,
 ): Promise<PaymentResult> {
   try {
     return await step;
   } catch (error) {
-    const isSigned = signedSwap !== undefined || signedPayment !== undefined;
-    throw isSigned && isUndecided(error) ? undecided(error) : error;
+    throw isSigned(request) && isUndecided(error) ? undecided(error) : error;
   }
 }
 
@@ -29,9 +28,11 @@ function isUndecided(error: unknown): error is ExactChangeError {
 
 function undecided(error: ExactChangeError): ExactChangeError {
   const { code, message, details, retry, cause, untrusted } = error;
+  // Another service takes the place of one that closes; the other codes of `never` need a person.
+  const isFinal = retry === 'never' && code !== 'client_closed';
   return errorOfCode(code, `${message} What was signed may still land: repeat the same step.`, {
     details,
-    ...{ funds: 'uncertain', retry: retry === 'never' ? retry : 'same', cause },
+    ...{ funds: 'uncertain', retry: isFinal ? retry : 'same', cause },
     ...(untrusted === undefined ? {} : { untrusted }),
   });
 }

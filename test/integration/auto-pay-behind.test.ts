@@ -139,6 +139,21 @@ it('says of no landed payment that nothing was paid while its journal cannot be 
   await service.close();
 });
 
+it('says of no signed payment that nothing was paid while it closes', async () => {
+  const { rpcUrl, jupiterUrl } = sandbox;
+  const service = await createOperations(
+    parseLocalOptions({ rpcUrl, jupiterUrl, journal: memoryJournal() }),
+  );
+  const wallet = await sandbox.createWallet({ USDC: '1' });
+  const { paymentRequired, sign } = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+  const request = { paymentRequired, wallet: wallet.address };
+  const signedPayment = await sign((await service.autoPay(request)).payment?.transaction);
+  await service.close();
+  await expect(service.autoPay({ ...request, signedPayment })).rejects.toMatchObject({
+    ...{ code: 'client_closed', funds: 'uncertain', retry: 'same' },
+  });
+});
+
 it('follows a payment although its tokens could not be held', async () => {
   const journal = memoryJournal();
   const { ledger, ...shared } = createCoordination();

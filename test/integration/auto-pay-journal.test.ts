@@ -735,7 +735,7 @@ describe('a transport with a journal', () => {
     await service.transport.close();
     expect(await buyer.post(service, { signedPayment })).toMatchObject({
       status: 503,
-      body: { code: 'client_closed' },
+      body: { code: 'client_closed', funds: 'uncertain', retry: 'same' },
     });
     expect((await buyer.present(ready)).status).toBe(200);
     expect(await attemptsOf(journal, wallet)).toMatchObject([{ state: 'signed' }]);
