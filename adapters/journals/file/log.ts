@@ -51,6 +51,7 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
   const tail = await openFile(path, parts, history, life.process)
     .then((file) => tailOf(path, file, life.process, disk, { recall: history.recall, recent }))
     .catch(async (error: unknown) => {
+      history.close();
       await life.end();
       throw error;
     });

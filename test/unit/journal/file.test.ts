@@ -16,6 +16,7 @@ import { fileJournal } from 'exact-change/journal/file';
 import { describe, expect, it, vi } from 'vitest';
 import type * as File from '../../../adapters/journals/file.js';
 import { crc32 } from '../../../adapters/journals/file/crc32.js';
+import { journalAt } from '../../../adapters/journals/file/journal.js';
 import { nodeProcesses } from '../../../adapters/journals/file/processes.js';
 import {
   attemptOf,
@@ -28,6 +29,7 @@ import {
 } from '../../helpers/attempts.js';
 import { until } from '../../helpers/chain.js';
 import { journalFiles } from '../../helpers/journal-files.js';
+import { failure, fakeProcesses, MemoryDisk } from '../../helpers/memory-disk.js';
 
 const OWNER = { wallet: 'wallet', network: 'network' };
 
@@ -252,6 +254,23 @@ describe('a file of version 1', () => {
     ]);
     await Promise.all([first.close(), second.close()]);
     expect(await listOf(journalOf().attempts(OWNER))).toEqual([open, over]);
+  });
+
+  it('leaves no file open when it cannot be converted', async () => {
+    const disk = new MemoryDisk();
+    disk.put('/old', Buffer.from(lines.join('')));
+    const step = (call: string, at: string) => {
+      if (call === 'rename' && at === '/old') throw failure('ENOSPC');
+    };
+    const journal = journalAt('/old', {
+      ...{ disk: disk.port(step), processes: fakeProcesses().as(1) },
+      ...{ compactFrom: 4_000, recent: 0 },
+    });
+    await expect(journal.used(OWNER, [], NOW)).rejects.toMatchObject({
+      code: 'journal_unavailable',
+      cause: { code: 'ENOSPC' },
+    });
+    expect([[...disk.files.keys()].includes('/old.history'), disk.openFiles]).toEqual([true, 0]);
   });
 
   it('is converted once when several processes open it together', async () => {
