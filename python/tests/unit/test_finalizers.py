@@ -19,7 +19,7 @@ from exact_change._journal.locks import MemoryLocks
 from exact_change._journal.postgres.database import _Slots
 from exact_change._kernel.hosts import loop_host, threads
 from exact_change._kernel.signals import Signal, void
-from exact_change._kernel.steps import done, park
+from exact_change._kernel.steps import done, park, quiet, sleep
 from exact_change._kernel.task import Steps, begin
 from exact_change._kernel.turns import _turns, run_turn
 from exact_change._kernel.workers import workers
@@ -145,6 +145,29 @@ class Told:
     def lost(self) -> Steps[None]:
         self.is_lost = True
         return done(None)
+
+
+def test_a_close_waits_for_the_report_of_the_reader_that_left() -> None:
+    may_end = Signal()
+
+    class Slow(Told):
+        def lost(self) -> Steps[None]:
+            yield from quiet(sleep(60_000, may_end))
+            self.is_lost = True
+
+    told = Slow()
+    stream = WatchedStream(httpx.ByteStream(b"some"), Ending(told, threads))
+    reading = iter(stream)
+    next(reading)
+    del reading
+    until("the report has begun", lambda: not _turns.left)
+    closing = threading.Thread(target=stream.close, daemon=True)
+    closing.start()
+    closing.join(0.2)
+    assert closing.is_alive()
+    run_turn(may_end.abort)
+    closing.join(20)
+    assert told.is_lost and not closing.is_alive()
 
 
 # A generator of the caller that closes something of the library, and a check that this has ended.

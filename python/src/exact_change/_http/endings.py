@@ -10,7 +10,8 @@ import httpx
 
 from .._kernel.hosts import loop_host, threads
 from .._kernel.signals import Signal
-from .._kernel.task import Host, Steps, begin
+from .._kernel.steps import settled
+from .._kernel.task import Host, Steps, Task, begin
 from .._kernel.workers import workers
 from .._payments.call import BodyEnd
 
@@ -26,6 +27,8 @@ class Ending:
         self._is_begun = False
         self._is_told = False
         self._unwatch: Callable[[], object] | None = None
+        # The report that a finalizer began.
+        self._telling: Task[None] | None = None
 
     def begin(self) -> None:
         """Notes that a read of the body began."""
@@ -38,7 +41,7 @@ class Ending:
 
     def lost(self) -> None:
         """Reports that the body failed, or its reader left, before its end."""
-        threads.run(self._tell(self._end.lost))
+        threads.run(self._lose())
 
     @contextlib.contextmanager
     def lost_if_raised(self) -> Generator[None, None, None]:
@@ -64,7 +67,13 @@ class Ending:
 
     async def alost(self) -> None:
         """Does the work of :meth:`lost` on an event loop."""
-        await loop_host().run(self._tell(self._end.lost))
+        await loop_host().run(self._lose())
+
+    def _lose(self) -> Steps[None]:
+        yield from self._tell(self._end.lost)
+        # Once a response is closed, other processes may repeat its request.
+        if self._telling is not None and not self._host.is_gone:
+            yield from settled(self._telling)
 
     def _tell(self, end: Callable[[], Steps[None]]) -> Steps[None]:
         # Note it only here: an interrupt may come before these steps have begun.
@@ -78,8 +87,8 @@ class Ending:
 
     @property
     def is_told(self) -> bool:
-        """Whether an end was reported."""
-        return self._is_told
+        """Whether an end was reported, and no finalizer is still about it."""
+        return self._is_told and (self._telling is None or self._telling.is_settled)
 
     def watch(self, reader: object) -> None:
         """Reports an end if the reader is collected: lost, or read if it may stay unread.
@@ -100,7 +109,7 @@ class Ending:
         if not self._is_told and not self._host.is_gone:
             is_taken = self._may_stay_unread and not self._is_begun
             end = (lambda: self._end.read(None)) if is_taken else self._end.lost
-            begin(self._host, self._tell(end))
+            self._telling = begin(self._host, self._tell(end))
 
 
 class WatchedStream(httpx.SyncByteStream):
