@@ -174,9 +174,9 @@ export interface Transport {
 }
 
 /** @internal Whether a request brings signed bytes, which an equal one may have sent or recorded. */
-export function isSigned(request: object): boolean {
+export function isSigned(request: object = {}): boolean {
   const { signedSwap, signedPayment }: Partial<AutoPayRequest> = request;
-  return signedSwap !== undefined || signedPayment !== undefined;
+  return (signedSwap ?? signedPayment) !== undefined;
 }
 
 /** @internal Returns a transport that its first call loads. */

@@ -35,7 +35,7 @@ export function lazily(settings: LocalSettings, clientParts?: ClientParts): Loca
     const { createOperations } = await operations();
     return createOperations(settings, clientParts);
   });
-  const load = async (request: object = {}): Promise<LocalOperations> => {
+  const load = async (request?: object): Promise<LocalOperations> => {
     if (closed !== undefined) throw transportClosed(request);
     return (loading = start());
   };

@@ -224,7 +224,7 @@ function inTime({ passed, signal }: Deadline, error: unknown): unknown {
   if (!passed || error !== signal.reason) return error;
   return new TransportError(
     'timeout',
-    `The offers could not be compared within ${COMPARE_MS} ms, for Jupiter or the RPC node is slow. Nothing was signed; try again.`,
+    `Jupiter or the RPC node is too slow to compare the offers within ${COMPARE_MS} ms. Nothing was signed; try again.`,
     { details: { step: 'choose', timeoutMs: COMPARE_MS } },
   );
 }

@@ -119,7 +119,7 @@ function isSameInstruction(
 function failed(reason: string): TransactionError<'self_check_failed'> {
   return new TransactionError(
     'self_check_failed',
-    `The payment that was built is not the one that was asked for: ${reason}. Nothing was signed; report this.`,
+    `The built payment is not the one asked for: ${reason}. Nothing was signed; report this.`,
     { details: { reason } },
   );
 }

@@ -40,7 +40,7 @@ export async function readBlockhash(
   )
     throw new Fault(
       'invalid',
-      'the last valid block height is none that its own block height allows',
+      'the last valid block height does not fit its block height',
     );
   return { blockhash, ...latest };
 }

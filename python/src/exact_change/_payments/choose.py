@@ -181,8 +181,8 @@ class _Comparison:
             return error
         return failure(
             "timeout",
-            f"The offers could not be compared within {_COMPARE_MS} ms, for Jupiter or the RPC "
-            "node is slow. Nothing was signed; try again.",
+            "Jupiter or the RPC node is too slow to compare the offers within "
+            f"{_COMPARE_MS} ms. Nothing was signed; try again.",
             {"step": "choose", "timeout_ms": _COMPARE_MS},
         )
 

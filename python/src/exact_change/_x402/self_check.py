@@ -97,7 +97,6 @@ def _plain(instruction: DecodedInstruction, keys: Sequence[Address]) -> _Plain |
 def _failed(reason: str) -> ExactChangeError:
     return failure(
         "self_check_failed",
-        f"The payment that was built is not the one that was asked for: {reason}. "
-        "Nothing was signed; report this.",
+        f"The built payment is not the one asked for: {reason}. Nothing was signed; report this.",
         {"reason": reason},
     )

@@ -81,7 +81,7 @@ class Rpc(AccountReads):
                 if not may_live_until(latest, tip):
                     raise Fault(
                         "invalid",
-                        "the last valid block height is none that its own block height allows",
+                        "the last valid block height does not fit its block height",
                     )
             node.last_tip = tip_at(latest)
             return latest
