@@ -38,10 +38,7 @@ export async function readBlockhash(
     (earlier === undefined || !followsFrom(latest, earlier)) &&
     !mayLiveUntil(latest, first ?? (await readTip(request, COMMITMENT, call)))
   )
-    throw new Fault(
-      'invalid',
-      'the last valid block height does not fit its block height',
-    );
+    throw new Fault('invalid', 'the last valid block height does not fit its block height');
   return { blockhash, ...latest };
 }
 
