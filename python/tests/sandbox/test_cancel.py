@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from exact_change import AsyncClient, ExactChangeError
+from exact_change import AsyncClient, Event, ExactChangeError
 from exact_change._kernel.steps import sleep
 from exact_change._kernel.task import Steps
 from exact_change._payments import present
@@ -19,6 +19,8 @@ from ..conftest import MakeSeller
 from ..node import Sandbox
 from ..payer import PRICE
 from ..seller import Reply, Seen, offer, selling
+
+JSON = {"content-type": "application/json"}
 
 
 def payment_headers(seen: Seen) -> dict[str, str]:
@@ -185,3 +187,60 @@ async def test_frees_the_connection_when_a_task_is_cancelled_as_the_paid_answer_
                 await tasks[0]
             other = await http.get(f"{sandbox.api_url}/usdc?other", timeout=10)
             assert other.status_code == 200
+
+
+async def test_swaps_once_when_the_call_that_swaps_is_cancelled_and_payments_land_meanwhile(
+    sandbox: Sandbox, make_seller: MakeSeller
+) -> None:
+    """The next call finishes the swap, and reads a balance that lacks payments in flight."""
+    sends: list[Seen] = []
+    given_up, all_landed, may_answer = (threading.Event() for _ in range(3))
+    landed = threading.Semaphore(0)
+
+    def node(seen: Seen) -> Reply:
+        if b'"sendTransaction"' in seen.body:
+            sends.append(seen)
+            (given_up if len(sends) == 1 else all_landed).wait(20)
+        answer = httpx.post(sandbox.rpc_url, content=seen.body, headers=JSON)
+        return Reply(answer.status_code, JSON, answer.content)
+
+    def sell(seen: Seen) -> Reply | None:
+        answer = selling(sandbox, offer(sandbox))(seen)
+        if seen.is_paid and seen.path != "/next":
+            landed.release()
+            may_answer.wait(20)
+        return answer
+
+    rpc_url, url = make_seller(node).url, make_seller(sell).url
+    wallet = sandbox.wallet(SOL="0.5")
+    swaps: list[Any] = []
+    loop, checked = asyncio.get_running_loop(), 0
+    later: list[asyncio.Future[httpx.Response]] = []
+    async with AsyncClient(**sandbox.options(wallet, auto_swap=True, rpc_url=rpc_url)) as client:
+        await client.warm()
+        both = [asyncio.ensure_future(client.get(f"{url}/{path}")) for path in ("first", "next")]
+
+        def note_swap(event: Event) -> None:
+            swaps.append(event)
+            if len(swaps) == 1:
+                later.extend(asyncio.ensure_future(client.get(f"{url}/{at}")) for at in range(3))
+
+        def note_check(_: Event) -> None:
+            nonlocal checked
+            checked += 1
+            # The later calls wait for the swap's lock of the mint, so they hold tokens first.
+            if checked == len(both) + 3:
+                loop.call_soon(both[0].cancel)
+                loop.call_soon(given_up.set)
+
+        client.on("swap.signed", note_swap)
+        client.on("balance.checked", note_check)
+        with pytest.raises(asyncio.CancelledError):
+            await both[0]
+        for _ in range(3):
+            assert await loop.run_in_executor(None, landed.acquire, True, 20)
+        all_landed.set()
+        assert (await asyncio.wait_for(both[1], 30)).status_code == 200
+        may_answer.set()
+        assert [response.status_code for response in await asyncio.gather(*later)] == [200] * 3
+    assert len(swaps) == 1

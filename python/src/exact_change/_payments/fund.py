@@ -141,13 +141,10 @@ class _Fund:
             earlier = yield from finish_open_swaps(
                 context, offer.mint, task.emit, signal, task.moved
             )
-            # The known balance is from before that swap.
-            if earlier.is_any:
-                yield from context.ledger.forget(source)
             facts = yield from self._fresh_facts()
             taken = yield from self._hold_now()
             if taken is not None:
-                return HeldFunds(taken.before, earlier.swap)
+                return HeldFunds(taken.before, earlier)
             confirmed = _Confirmed()
 
             def on_confirmed(into: _Confirmed = confirmed) -> Steps[None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, NamedTuple
+from typing import Callable
 
 from ..._events import Emit
 from ..._journal.types import SignedSwap, SwapOutcome
@@ -19,15 +19,7 @@ from .forgotten import is_forgotten
 from .orphans import end_decided, end_unpaid, release_orphans
 from .sent import sent_swap
 from .swap_end import SwapEnd, Swapped, ask_swap, end_of_swap, land_swap
-
-
-class FinishedSwaps(NamedTuple):
-    """The result of finishing earlier swaps."""
-
-    # Whether there were earlier swaps.
-    is_any: bool
-    # The last swap that succeeded and that a node shows.
-    swap: Swapped | None
+from .swap_outcome import read_after
 
 
 def finish_open_swaps(
@@ -36,8 +28,10 @@ def finish_open_swaps(
     emit: Emit,
     signal: Signal | None,
     moved: Callable[[Moved], None],
-) -> Steps[FinishedSwaps]:
+) -> Steps[Swapped | None]:
     """Sends earlier signed swaps into a mint again until the chain has decided.
+
+    Returns the last swap that succeeded and that a node shows.
 
     Such a swap is left if its attempt failed or its process ended. It may still bring the tokens,
     and a new swap beside it would swap twice for one purchase. If the policy has ``approve``, it is
@@ -47,9 +41,8 @@ def finish_open_swaps(
     # First free orphans, so that swaps of processes that ended meanwhile are found too.
     yield from release_orphans(context)
     abandoned = yield from context.journal.attempts(context.owner, state="abandoned")
-    open_ = [attempt for attempt in abandoned if attempt["mint"] == mint]
     last: Swapped | None = None
-    for attempt in open_:
+    for attempt in [attempt for attempt in abandoned if attempt["mint"] == mint]:
         swap = attempt.get("swap")
         # Never send a decided swap: if its record failed, it was marked as failed and not sent.
         if swap is None or "outcome" in swap:
@@ -65,7 +58,7 @@ def finish_open_swaps(
         if end.swapped is not None and end.landed is not None:
             last = end.swapped
         yield from end_decided(context, attempt, end.outcome)
-    return FinishedSwaps(bool(open_), last)
+    return last
 
 
 def decided_outcome(
@@ -111,7 +104,7 @@ def _finish(
     held = context.locks.hold(locks, land, [signal, context.closing])
     landing = yield from until_aborted(held, signal)
     if landing.outcome != "unknown":
-        yield from forget_accounts(context, swap)
+        yield from read_after(context, swap, landing.slot)
     if landing.outcome == "failed":
         yield from emit("swap.failed", signature=swap["signature"], code="swap_failed")
     end = yield from end_of_swap(context, swap, landing)
@@ -128,12 +121,6 @@ def _finish(
         "swap.confirmed", **record._asdict(), fee_lamports=str(end.swapped.fee_lamports)
     )
     return end
-
-
-def forget_accounts(context: PaymentContext, swap: SignedSwap) -> Steps[None]:
-    """Forgets the known balances of a swap's accounts, because the swap may have changed them."""
-    yield from context.ledger.forget(swap["source"])
-    yield from context.ledger.forget(swap["output"])
 
 
 def _undecided_swap(swap: SignedSwap) -> ExactChangeError:

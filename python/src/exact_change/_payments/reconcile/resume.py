@@ -14,7 +14,7 @@ from ..saving import last_write_ended
 from .changes import note_resumed, take_changes
 from .forgotten import is_forgotten
 from .monitor import decide_payment, follow_in_background, is_decided, open_payment_of
-from .open_swaps import decided_outcome, forget_accounts
+from .open_swaps import decided_outcome
 from .orphans import (
     end_decided,
     end_unpaid,
@@ -23,6 +23,7 @@ from .orphans import (
     release_orphans,
 )
 from .sent import sent_payment
+from .swap_outcome import read_after
 
 _FIRST_WAIT_MS = 1_000
 _LONGEST_WAIT_MS = 30_000
@@ -192,6 +193,6 @@ def _end_if_decided(context: PaymentContext, attempt: Attempt) -> Steps[bool]:
         outcome = yield from decided_outcome(context, attempt["at"], swap)
     if outcome is None:
         return False
-    yield from forget_accounts(context, swap)
+    yield from read_after(context, swap)
     yield from end_decided(context, attempt, outcome)
     return True

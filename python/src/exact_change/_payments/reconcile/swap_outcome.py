@@ -138,14 +138,33 @@ def remember_after(
             yield from context.ledger.forget(account)
             continue
         before, after = changes[account]
-        known: tuple[int, int] | None = after, landed.slot
         if account in busy:
-            known = yield from quiet(_read_since(context, account, landed.slot), None)
-        # If the balance is forgotten, the next payment reads it.
-        if known is None:
-            yield from context.ledger.forget(account)
+            yield from _see_since(context, account, landed.slot, after - before)
         else:
-            yield from context.ledger.see(account, known[0], at, known[1], after - before)
+            yield from context.ledger.see(account, after, at, landed.slot, after - before)
+
+
+def read_after(context: PaymentContext, swap: SignedSwap, slot: int = 0) -> Steps[None]:
+    """Corrects the known balances of a decided swap's accounts; the swap is from another call.
+
+    The balance of the output is read after ``slot``, not forgotten: the swap's own call may have
+    noted it, and payments may have left since. If a reading follows no known balance, the holds of
+    these payments subtract them a second time.
+    """
+    yield from context.ledger.forget(swap["source"])
+    yield from _see_since(context, swap["output"], slot)
+
+
+def _see_since(context: PaymentContext, account: Address, slot: int, moved: int = 0) -> Steps[None]:
+    """Notes the balance of an account after a slot. ``moved``: as for the ledger.
+
+    If no node gives it, it is forgotten, and the next payment reads it.
+    """
+    known = yield from quiet(_read_since(context, account, slot), None)
+    if known is None:
+        yield from context.ledger.forget(account)
+    else:
+        yield from context.ledger.see(account, known[0], context.now(), known[1], moved)
 
 
 def remember_since(context: PaymentContext, account: Address, slot: int, least: int) -> Steps[None]:
