@@ -1,5 +1,5 @@
 import { memoryJournal, receiptOf, SOLANA_MAINNET, type ClientOptions } from 'exact-change';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { entryV2, envelopeV2 } from '../fixtures/malformed-402.js';
 import { until } from '../helpers/chain.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
@@ -145,6 +145,24 @@ describe('a request with an earlier payment', () => {
     await failureOf(payer.client.fetch(url('/usdc')), 'payment_rejected');
     await failureOf(payer.client.fetch(url('/usdc')), 'already_spent');
     expect(await settledOf(payer)).toBe(1);
+  });
+
+  it('is paid again after the window when its caller heard of it while a clock was ahead', async () => {
+    const payer = await holder({ retryWindow: 0 });
+    const buy = () => payer.client.fetch(url('/usdc'));
+    sandbox.controls.facilitator.fault('/settle', { kind: 'dropAfter', times: 1 });
+    await failureOf(buy(), 'payment_rejected');
+    const { now } = Date;
+    onTestFinished(() => void (Date.now = now));
+    const ahead = now() + 30 * 24 * 60 * 60_000;
+    Date.now = () => ahead;
+    // The second call waits until the journal has the time at which the first was answered.
+    for (const _ of [1, 2]) await failureOf(buy(), 'already_spent');
+    Date.now = now;
+    await until('the window is over', async () =>
+      (await buy().catch(() => undefined))?.status === 200 ? true : undefined,
+    );
+    expect(await settledOf(payer)).toBe(2);
   });
 });
 

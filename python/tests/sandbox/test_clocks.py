@@ -6,9 +6,11 @@ import time
 
 import pytest
 
+from exact_change import ExactChangeError
+
 from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
-from ..payer import failure_of
+from ..payer import PRICE, failure_of, until
 from ..seller import Reply, Seen, Seller, offer, selling, terms
 
 MONTH_NS = 30 * 24 * 60 * 60 * 10**9
@@ -87,3 +89,27 @@ def test_counts_a_payment_in_its_window_when_it_settles_while_the_clock_is_set_b
         assert payer.client.get(seller.url).text == "bought"
         payer.told("payment.settled")
     failure_of(lambda: payer.client.get(f"{sandbox.api_url}/usdc"), "budget_exhausted")
+
+
+def test_pays_again_after_the_window_when_the_caller_heard_of_a_payment_while_the_clock_was_ahead(
+    sandbox: Sandbox, make_payer: MakePayer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    payer = make_payer(USDC="1", retry_window=0)
+    url = f"{sandbox.api_url}/usdc"
+    sandbox.call("facilitator.fault", "/settle", {"kind": "dropAfter", "times": 1})
+    failure_of(lambda: payer.client.get(url), "payment_rejected")
+    ahead = time.time_ns() + MONTH_NS
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "time_ns", lambda: ahead)
+        # The second call waits until the journal has the time at which the first was answered.
+        for _ in range(2):
+            failure_of(lambda: payer.client.get(url), "already_spent")
+
+    def is_bought() -> bool:
+        try:
+            return payer.client.get(url).status_code == 200
+        except ExactChangeError:
+            return False
+
+    until("the window is over", is_bought)
+    assert payer.held() == 1_000_000 - 2 * PRICE

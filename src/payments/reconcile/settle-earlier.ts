@@ -223,8 +223,10 @@ async function noteTold(
   told: 'tellingAt' | 'toldAt',
 ): Promise<void> {
   const { attempt } = open;
-  if (attempt[told] !== undefined) return;
-  open.attempt = { ...attempt, [told]: context.config.runtime.now() };
+  const now = context.config.runtime.now();
+  // A later time is from before a clock was set back: the window would last until then.
+  if ((attempt[told] ?? Infinity) <= now) return;
+  open.attempt = { ...attempt, [told]: now };
   // If the write fails, the caller is told more often than necessary, which is safe.
   await saveAttempt(context, open).catch(() => undefined);
 }

@@ -269,11 +269,12 @@ def _told(
 
 def _note_told(context: PaymentContext, open_: OpenPayment, *, is_told: bool) -> Steps[None]:
     """Writes ``toldAt`` or ``tellingAt``, from which the retry window counts, unless it is set."""
-    attempt = open_.attempt.copy()
+    attempt, now = open_.attempt.copy(), context.now()
+    # A later time is from before a clock was set back: the window would last until then.
     if is_told:
-        attempt.setdefault("toldAt", context.now())
+        attempt["toldAt"] = min(attempt.get("toldAt", now), now)
     else:
-        attempt.setdefault("tellingAt", context.now())
+        attempt["tellingAt"] = min(attempt.get("tellingAt", now), now)
     if attempt == open_.attempt:
         return
     open_.attempt = attempt
