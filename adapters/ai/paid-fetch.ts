@@ -2,6 +2,7 @@ import type { InferOutput } from 'valibot';
 import type { Client } from '../../src/client.js';
 import type { Funds } from '../../src/errors.js';
 import { parseUrl } from '../../src/internal/parse.js';
+import { receiptOf } from '../../src/receipt.js';
 import { fundsOf, settledSoon } from '../receipts/outcome.js';
 import { readAddress, whyNotPublic } from '../webhooks/addresses.js';
 import { receiptData } from './data.js';
@@ -70,8 +71,11 @@ export async function paidFetch(
     ...(signal === undefined ? {} : { signal }),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
   });
+  // Wait before the body is read: from then on the answer counts as delivered, and the model may
+  // ask for it again, and pay again, if the wait is cut off.
+  await settledSoon(response, signal);
   const body = await readBody(response, limits.maxAnswer);
-  const receipt = await settledSoon(response, signal);
+  const receipt = receiptOf(response);
   const { host } = new URL(input.url);
   const location = response.headers.get('location');
   const funds = fundsOf(receipt);

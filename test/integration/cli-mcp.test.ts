@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
@@ -162,6 +163,35 @@ describe('exact-change mcp', () => {
       expect([questions.length, await spent(wallet)]).toEqual([5, 1]);
     },
   );
+});
+
+it('does not pay again for an answer that a cancelled call has not given to its host', async () => {
+  const { host, call, wallet } = await hostOf({});
+  const cancelled = new AbortController();
+  const { node } = sandbox.controls;
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const settlement = await settle(sandbox, request);
+    node.intercept = (method, _, next) => {
+      if (method !== 'getSignatureStatuses') return next();
+      cancelled.abort();
+      return new Promise(() => undefined);
+    };
+    answer(response, 200, { ok: true }, settlementHeader({ ...settlement }));
+  };
+  const seller = await sellerOfTest((request, response) => {
+    if (isPaid(request)) void serve(request, response);
+    else answerTerms(response, envelopeV2([offerOf(sandbox)]));
+  });
+  const input = { url: seller.url };
+  await host
+    .callTool({ name: 'paid_fetch', arguments: input }, { signal: cancelled.signal })
+    .catch(() => undefined);
+  node.intercept = undefined;
+  expect(await call('paid_fetch', input)).toMatchObject({
+    funds: 'spent',
+    error: { code: 'already_spent' },
+  });
+  expect(await spent(wallet)).toBe(1);
 });
 
 describe('a seller that lowers its price while the person is asked', () => {

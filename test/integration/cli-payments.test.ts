@@ -206,6 +206,29 @@ async function silentSeller(settlesFirst: boolean) {
   return { url: seller.url, firstPaid };
 }
 
+/**
+ * A seller that settles before it answers. After its answer no node tells the status of a payment.
+ * `asked` resolves when a node is asked for it.
+ */
+async function sellerBeforeSilence() {
+  let ask = (): void => undefined;
+  const silence: NonNullable<typeof sandbox.controls.node.intercept> = (method, _, next) => {
+    if (method !== 'getSignatureStatuses') return next();
+    ask();
+    return new Promise(() => undefined);
+  };
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const settlement = await settle(sandbox, request);
+    sandbox.controls.node.intercept = silence;
+    answer(response, 200, { ok: true }, settlementHeader({ ...settlement }));
+  };
+  const { url } = await sellerOfTest((request, response) => {
+    if (isPaid(request)) void serve(request, response);
+    else answerTerms(response, envelopeV2([offerOf(sandbox)]));
+  });
+  return { url, asked: () => new Promise<void>((resolve) => (ask = resolve)) };
+}
+
 describe('exact-change fetch that ends while its payment is open', () => {
   it('names the open payment after Ctrl-C, and the same command presents it again', async () => {
     const wallet = await buyer({ USDC: '1' });
@@ -241,6 +264,31 @@ describe('exact-change fetch that ends while its payment is open', () => {
     const again = await command.run(['fetch', '-y', '--repeatable', seller.url], wallet);
     expect(again).toMatchObject({ code: 0, stdout: '{"ok":true}' });
     expect(await spent(wallet)).toBe(1);
+  });
+
+  it('gives --json its answer on Ctrl-C, and does not pay again after kill -9', async () => {
+    const wallet = await buyer({ USDC: '1' });
+    const seller = await sellerBeforeSilence();
+    const args = ['--json', 'fetch', '-y', seller.url];
+    const endBy = async (signal: NodeJS.Signals) => {
+      const asked = seller.asked();
+      const run = command.start(args, wallet);
+      await asked;
+      run.child.kill(signal);
+      const ended = await run.ended;
+      sandbox.controls.node.intercept = undefined;
+      return ended;
+    };
+    expect(await endBy('SIGINT')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('"body":"{\\"ok\\":true}"'),
+    });
+    expect((await endBy('SIGKILL')).stdout).toBe('');
+    expect(await command.run(args, wallet)).toMatchObject({
+      code: 76,
+      stdout: expect.stringContaining('already_spent'),
+    });
+    expect(await spent(wallet)).toBe(2);
   });
 
   it('is awaited by resume also while its own command still runs', async () => {

@@ -87,12 +87,25 @@ async function pay(
   { flags }: Invocation<FetchFlags>,
   interruption: Interruption,
 ): Promise<Report> {
+  const { signal } = interruption;
+  const call = new AbortController();
+  const end = () => call.abort(signal.reason);
+  if (signal.aborted) end();
+  signal.addEventListener('abort', end);
   let response: Response | undefined;
   try {
-    response = await fetch(url, init);
-    if (flags.include === true && flags.json !== true) await sink.write(headText(response));
-    const body = flags.json === true ? await bodyJson(response) : await sink.pipe(response);
-    return answered(response, body, await settledSoon(response, interruption.signal), flags);
+    response = await fetch(url, { ...init, signal: call.signal });
+    if (flags.json === true) {
+      // An answer counts as delivered once it is read, and --json prints it at the end. A command
+      // that is killed in the wait for the chain must not have read it. Ctrl-C ends only the wait.
+      signal.removeEventListener('abort', end);
+      await settledSoon(response, signal);
+      if (!signal.aborted) signal.addEventListener('abort', end);
+      return answered(response, await bodyJson(response), receiptOf(response), flags);
+    }
+    if (flags.include === true) await sink.write(headText(response));
+    const body = await sink.pipe(response);
+    return answered(response, body, await settledSoon(response, signal), flags);
   } catch (error) {
     const receipt = response === undefined ? undefined : receiptOf(response);
     if (receipt !== undefined) return withoutAnswer(error, receipt);
