@@ -1,10 +1,11 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError, type MessageSigner } from 'exact-change';
 import { loadOnce } from '../../src/internal/load-once.js';
 import { isRecord } from '../../src/internal/record.js';
 import { createKeySigner } from '../../src/solana/keys.js';
 import { parseJson } from '../../src/internal/parse.js';
+import { readKeyFile as readFile } from '../node/key-file.js';
 import type { WalletPlace } from './layer.js';
 import { modeAdvice, configFolder, expandHome } from './paths.js';
 import { readPassphrase, type PassphraseSource } from './passphrase.js';
@@ -83,18 +84,10 @@ function encryptedWallet(
  * quote its content.
  */
 export function readKeyFile(path: string, terminal: Terminal): string {
-  try {
-    const text = readFileSync(path, 'utf8');
-    const advice = modeAdvice(path);
-    if (advice !== undefined) terminal.say(`Other users may read ${path}. ${advice}`);
-    return text;
-  } catch (cause) {
-    const reason = `the file at ${path} cannot be read`;
-    throw new ConfigError('invalid_key', `The key cannot be used: ${reason}. Correct the path.`, {
-      details: { reason },
-      cause,
-    });
-  }
+  const text = readFile(path);
+  const advice = modeAdvice(path);
+  if (advice !== undefined) terminal.say(`Other users may read ${path}. ${advice}`);
+  return text;
 }
 
 function keyOf(text: string, path: string): MessageSigner {

@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { ConfigError } from '../../src/errors.js';
 import { createKeySigner } from '../../src/solana/keys.js';
 import type { MessageSigner } from '../../src/solana/signer.js';
+import { createSecretSearch } from '../http/secrets.js';
 
 /**
  * Returns a signer for a key file of Solana's command line tools, such as
@@ -18,15 +19,18 @@ export function fromFile(path: string): MessageSigner {
   return createKeySigner(readKeyFile(path.replace(/^~(?=[/\\]|$)/, () => homedir())));
 }
 
-function readKeyFile(path: string): string {
+/** Reads the text of a key file. Throws `ConfigError` (`invalid_key`). */
+export function readKeyFile(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (cause) {
-    const reason = `the file at ${path} cannot be read`;
-    throw new ConfigError(
-      'invalid_key',
-      `The secret key cannot be used: ${reason}. Make one with solana-keygen, or correct the path.`,
-      { details: { reason }, cause },
-    );
+    // A key in place of its path must not be repeated, and the cause repeats it too.
+    const isKey = createSecretSearch()(path) === 'key';
+    const reason = isKey ? 'a key is where the path is due' : `the file at ${path} cannot be read`;
+    const next = isKey ? 'Give the path of its file' : 'Correct the path, or make the file';
+    throw new ConfigError('invalid_key', `The secret key cannot be used: ${reason}. ${next}.`, {
+      details: { reason },
+      ...(isKey ? {} : { cause }),
+    });
   }
 }

@@ -1,11 +1,13 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { Connection } from '@solana/web3.js';
 import { local } from 'exact-change';
 import { clientFromEnv, fromFile } from 'exact-change/node';
 import { afterAll, describe, expect, it } from 'vitest';
 import { envVariables } from '../../../adapters/node/from-env.js';
+import { base58 } from '../../../src/internal/bytes.js';
 import { createSeedSigner } from '../../../src/solana/keys.js';
 import { failureOf } from '../../helpers/payer.js';
 import { startRecording } from '../recording-server.js';
@@ -36,6 +38,15 @@ describe('fromFile', () => {
       expect(error.message).toContain(path.replace('~', homedir()));
     },
   );
+
+  it.each([
+    ['a list of bytes', key],
+    ['base58', base58.encode(Uint8Array.from(JSON.parse(key) as number[]))],
+  ])('repeats no key that is in the place of its path: %s', async (_, text) => {
+    const error = await failure(() => fromFile(text));
+    expect(error.code).toBe('invalid_key');
+    expect(inspect(error)).not.toContain(text.slice(0, 20));
+  });
 
   it('quotes no content of a file without a key', async () => {
     const bad = join(folder, 'bad.json');
