@@ -194,6 +194,14 @@ it('does not pay again for an answer that a cancelled call has not given to its 
   expect(await spent(wallet)).toBe(1);
 });
 
+it('ends when its host reads no more, though the host keeps standard input open', async () => {
+  const { secretKey } = await sandbox.createWallet({});
+  const server = command.start(['mcp'], { env: { WALLET_SECRET_KEY: secretKey } });
+  server.child.stdout?.destroy();
+  server.type(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })}\n`);
+  expect((await server.ended).code).toBe(0);
+});
+
 describe('a seller that lowers its price while the person is asked', () => {
   it.each(['no', 'decline'] as const)('gets no payment after a %s', async (said) => {
     let amount = '10000';

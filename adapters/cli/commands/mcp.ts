@@ -1,6 +1,7 @@
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { parseUiAmount } from 'exact-change';
 import { refuse } from '../../../src/internal/options.js';
+import { cleanLine } from '../clean.js';
 import { withClient } from '../client.js';
 import { createApprovals } from '../mcp/approval.js';
 import { createMcp } from '../mcp/server.js';
@@ -23,9 +24,11 @@ export const mcpCommand: Command<McpFlags> = (invocation) => {
     async ({ client, wallet, network }) => {
       // Unlock now: once the server runs, the host cannot show a question for the passphrase.
       await wallet.unlock();
-      const onerror = (error: Error): void => terminal.say(`exact-change: ${error.message}`);
+      const onerror = (error: Error): void =>
+        terminal.say(`exact-change: ${cleanLine(error.message)}`);
       const ended = new Promise<void>((resolve) => {
-        terminal.stdin.once('close', resolve).once('end', resolve);
+        // The transport pauses its input when it closes, as after a message that is too long.
+        for (const name of ['close', 'end', 'pause']) terminal.stdin.once(name, resolve);
         process.once('SIGINT', resolve).once('SIGTERM', resolve);
       });
       const serving = serveStdio(createMcp({ client, approvals, network, privateHosts }), {
