@@ -6,12 +6,16 @@ export function cleanForTerminal(text: string): string {
   return text.replace(/\r\n/g, '\n').replace(UNSAFE, shown);
 }
 
-/** Longest piece of a seller's text in one line of output. Characters. */
-const LINE_LIMIT = 200;
+/**
+ * Longest piece of a seller's text in one line of output. Characters. The host of a URL fits,
+ * because a person decides by it, and its end names its owner.
+ */
+const LINE_LIMIT = 300;
 
-/** Returns a seller's text for use within a line of output: cleaned, cut, and on one line. */
+/** Returns a seller's text for use within a line of output: cleaned, on one line, and cut. */
 export function cleanLine(text: string): string {
-  return cleanForTerminal(text.slice(0, LINE_LIMIT)).replace(/[\t\n]/g, ' ');
+  const line = cleanForTerminal(text.slice(0, LINE_LIMIT)).replace(/[\t\n]/g, ' ');
+  return text.length > LINE_LIMIT ? `${line}...` : line;
 }
 
 /** Returns JSON with terminal control characters escaped. A JSON parser reads the same value. */

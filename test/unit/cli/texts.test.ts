@@ -6,7 +6,7 @@ import {
   FundsError,
   TransportError,
 } from '../../../src/errors.js';
-import { cleanForTerminal, jsonText } from '../../../adapters/cli/clean.js';
+import { cleanForTerminal, cleanLine, jsonText } from '../../../adapters/cli/clean.js';
 import { EXITS } from '../../../adapters/cli/exits.js';
 import { exitOf, failureReport } from '../../../adapters/cli/failure.js';
 import { chartRows, spendingBy, spendOf } from '../../../adapters/cli/spending.js';
@@ -62,6 +62,15 @@ describe('text for a terminal', () => {
     expect(cleanForTerminal('a\tb\r\nc\u001b[31m\u202e\u0000\u009b')).toBe(
       'a\tb\nc\ufffd[31m\ufffd\ufffd\ufffd',
     );
+  });
+
+  it('shows the whole host of a URL, and tells that the rest is cut', () => {
+    // DNS allows 253 characters.
+    const host = `api.example.com.${`${'a'.repeat(56)}.`.repeat(4)}example`;
+    const line = cleanLine(`https://${host}:65535/${'b'.repeat(300)}`);
+    expect(line).toContain(`https://${host}:65535/`);
+    expect(line).toMatch(/b\.\.\.$/);
+    expect(cleanLine('a\tb\u001b\nc')).toBe('a b\ufffd c');
   });
 
   it('escapes control characters in JSON without changing the parsed value', () => {
