@@ -18,7 +18,7 @@ export function parseAmount(value: unknown): bigint | undefined {
  * Reads an amount argument: a bigint, or a decimal string of base units. Undefined unless it is
  * within 0 to 2^64-1.
  */
-export function toAmount(value: bigint | string): bigint | undefined {
+export function toAmount(value: unknown): bigint | undefined {
   if (typeof value === 'bigint') return value >= 0n && value <= U64_MAX ? value : undefined;
   return parseAmount(value);
 }

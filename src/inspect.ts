@@ -2,7 +2,7 @@ import { toAmount } from './amount.js';
 import type { LocalOptions, LocalSettings } from './config/options.js';
 import { parseLocalOptions } from './config/parse-options.js';
 import { refuse, refuseUnknown } from './internal/options.js';
-import { readAddress, readMint, readUnits } from './policy/read.js';
+import { readAddress, readMint, readUnits, readWhole } from './policy/read.js';
 import type { SwapVerdict } from './swaps/firewall/verdict.js';
 import { lazyPart } from './internal/load-once.js';
 
@@ -87,7 +87,8 @@ export async function inspectSwap(
   if (input === output) throw refuse('outputMint', 'must be another token than inputMint.');
   const bounds = {
     wallet: readAddress('wallet', wallet, 'the base58 address of a wallet'),
-    ...{ inputMint: input, outputMint: output, slippageBps: parseBps(slippageBps) },
+    ...{ inputMint: input, outputMint: output },
+    slippageBps: readWhole('slippageBps', slippageBps, 10_000, 'basis points, a whole number'),
     maxIn: parseUnits('maxInAmount', maxInAmount) + ROUNDING,
     minOut: parseUnits('minOutAmount', minOutAmount) - ROUNDING,
   };
@@ -125,15 +126,8 @@ function parseNode(
 const ROUNDING = 1n;
 
 function parseUnits(option: string, value: unknown): bigint {
-  const amount =
-    typeof value === 'bigint' || typeof value === 'string' ? toAmount(value) : undefined;
+  const amount = toAmount(value);
   if (amount === undefined || amount === 0n)
     throw refuse(option, 'must be base units, from 1 to 2^64-1, as a bigint or decimal text.');
   return amount;
-}
-
-function parseBps(value: unknown): number {
-  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 10_000)
-    return value;
-  throw refuse('slippageBps', 'must be basis points, a whole number from 0 to 10000.');
 }

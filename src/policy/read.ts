@@ -27,8 +27,7 @@ export function readUsd(option: string, text: unknown): bigint {
 
 /** Reads base units or lamports; `what` names them in the error. */
 export function readUnits(option: string, amount: unknown, what: string): bigint {
-  const value =
-    typeof amount === 'bigint' || typeof amount === 'string' ? toAmount(amount) : undefined;
+  const value = toAmount(amount);
   if (value === undefined) throw refuse(option, `must be ${what} as a bigint or a decimal string.`);
   return value;
 }

@@ -1,6 +1,6 @@
 import { minAmount, parseAmount } from '../amount.js';
 import type { LocalSettings } from '../config/options.js';
-import { readSwapFrom } from '../policy/read.js';
+import { readSwapFrom, readWhole } from '../policy/read.js';
 import { cleanText } from '../errors.js';
 import { refuse } from '../internal/options.js';
 import { isAddress } from '../solana/address.js';
@@ -10,13 +10,17 @@ import type { AutoPayRequest } from '../transport.js';
 /** Returns the settings for one request, which may narrow them but never widen them. */
 export function narrowed(settings: LocalSettings, request: AutoPayRequest): LocalSettings {
   const { policy } = settings;
+  const { slippageBps = policy.maxSlippageBps } = request;
   return {
     ...settings,
     swapFrom: narrowList(settings, request.swapFrom),
     policy: {
       ...policy,
       maxAmount: withinBoth(policy.maxAmount, limitsOf(request)),
-      maxSlippageBps: Math.min(policy.maxSlippageBps, slippageOf(request) ?? policy.maxSlippageBps),
+      maxSlippageBps: Math.min(
+        policy.maxSlippageBps,
+        readWhole('slippageBps', slippageBps, 10_000),
+      ),
       // A requested amount is exact, so it is not rounded up to the least swap.
       minSwap: swapAmountOf(request) === undefined ? policy.minSwap : 0n,
     },
@@ -43,15 +47,6 @@ function narrowList(
   const mints = readSwapFrom(requested, network);
   if (allowed === undefined || mints === undefined) return mints ?? allowed;
   return mints.filter((mint) => allowed.includes(mint));
-}
-
-function slippageOf({ slippageBps }: AutoPayRequest): number | undefined {
-  if (
-    slippageBps === undefined ||
-    (Number.isInteger(slippageBps) && slippageBps >= 0 && slippageBps <= 10_000)
-  )
-    return slippageBps;
-  throw refuse('slippageBps', 'must be a whole number from 0 to 10000.');
 }
 
 function limitsOf({ limits = {} }: AutoPayRequest): [string, bigint][] {
