@@ -1,4 +1,5 @@
-import { ConfigError } from '../errors.js';
+import type { ConfigError } from '../errors.js';
+import { refuse } from './options.js';
 import { isPlain } from './record.js';
 
 type Fetch = typeof globalThis.fetch;
@@ -47,9 +48,8 @@ export function createReentrancyGuard(callerFetch: Fetch): ReentrancyGuard {
 }
 
 function endless(): ConfigError {
-  return new ConfigError(
-    'invalid_option',
-    `Option fetch has ${MOST_PENDING} requests under way: it seems to send them to the global fetch, which pays and sends them to it. Have it call the fetch that was global before.`,
-    { details: { option: 'fetch' } },
+  return refuse(
+    'fetch',
+    `has ${MOST_PENDING} requests under way: it seems to send them to the global fetch, which pays and sends them to it. Have it call the fetch that was global before.`,
   );
 }

@@ -1,7 +1,8 @@
-import { ConfigError, isExactChangeError, ProtocolError, type Moved } from '../errors.js';
+import { ProtocolError, type Moved } from '../errors.js';
 import { untilAborted } from '../internal/abort.js';
 import { detectTerms, type PaymentProtocol } from '../protocols/protocol.js';
-import { refuseUnknown } from '../internal/options.js';
+import { refuse, refuseUnknown } from '../internal/options.js';
+import { parseUrl } from '../internal/parse.js';
 import { isRecord } from '../internal/record.js';
 import { announceCall } from '../journal/registry.js';
 import type { PaymentRequired } from '../protocols/types.js';
@@ -42,12 +43,13 @@ export async function payHeader(
   const terms = await readTerms(context, paymentRequired, signal);
   const payUrl = url ?? terms.url;
   if (payUrl === undefined)
-    throw new ConfigError(
-      'invalid_option',
-      'Option url is missing: the terms do not say where they come from. Give the address that asked for payment.',
-      { details: { option: 'url' } },
+    throw refuse(
+      'url',
+      'is missing: the terms do not say where they come from. Give the address that asked for payment.',
     );
-  checkUrl(payUrl);
+  if (parseUrl(payUrl) === undefined)
+    throw refuse('url', 'is no address. Give the one that asked for payment.');
+  checkOrigin(payUrl);
   const id = newId(context);
   const emit = context.events.emitter(id);
   const moved: Moved[] = [];
@@ -103,19 +105,6 @@ async function parseBody(
     if (terms !== undefined) return terms;
   }
   return undefined;
-}
-
-function checkUrl(url: string): void {
-  try {
-    checkOrigin(url);
-  } catch (error) {
-    if (isExactChangeError(error)) throw error;
-    throw new ConfigError(
-      'invalid_option',
-      'Option url is no address. Give the one that asked for payment.',
-      { details: { option: 'url' } },
-    );
-  }
 }
 
 function isResponse(value: unknown): value is Response {

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { parseAmount } from '../amount.js';
 import { cleanText } from '../errors.js';
+import { parseUrl } from '../internal/parse.js';
 import { isAddress } from '../solana/address.js';
 
 /** Base64 characters of the largest Solana transaction, which has 1232 bytes. */
@@ -23,12 +24,8 @@ export const address = v.pipe(
 const MINT = 'must be a mint address or a pinned symbol such as "USDC".';
 export const mint = v.pipe(
   shaped(MINT, /^(?:[A-Za-z0-9]{1,10}|[1-9A-HJ-NP-Za-km-z]{32,44})$/, 44),
-  v.check((text: string) => isMint(text), MINT),
+  v.check((text: string) => text.length <= 10 || isAddress(text), MINT),
 );
-
-function isMint(text: string): boolean {
-  return text.length <= 10 || isAddress(text);
-}
 
 const AMOUNT = 'must be base units as a decimal string, from "0" to "18446744073709551615".';
 export const amount = v.pipe(
@@ -95,16 +92,8 @@ const MAX_ADDRESS = 4_096;
 export const webAddress = v.pipe(
   v.string(WEB_ADDRESS),
   v.maxLength(MAX_ADDRESS, WEB_ADDRESS),
-  v.check((address: string) => isWebAddress(address), WEB_ADDRESS),
+  v.check((text: string) => /^https?:$/.test(parseUrl(text)?.protocol ?? ''), WEB_ADDRESS),
 );
-
-function isWebAddress(address: string): boolean {
-  try {
-    return /^https?:$/.test(new URL(address).protocol);
-  } catch {
-    return false;
-  }
-}
 
 /** Creates a schema for text of limited length, such as the value of a header. */
 export function textUpTo(characters: number): v.GenericSchema<string> {

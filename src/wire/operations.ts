@@ -16,7 +16,7 @@ export interface Operation<Q = unknown, A = unknown> {
   readonly response: v.GenericSchema<unknown, A>;
 }
 
-const operation = <Q, A>(definition: Operation<Q, A>): Operation<Q, A> => definition;
+export const operation = <Q, A>(definition: Operation<Q, A>): Operation<Q, A> => definition;
 
 const health = v.object({ status: v.literal('ok') });
 

@@ -1,7 +1,6 @@
 import * as v from 'valibot';
 import {
   cleanText,
-  errorCodes,
   isExactChangeError,
   TransportError,
   type ErrorCode,
@@ -10,6 +9,7 @@ import {
   type Moved,
   type Retry,
 } from '../errors.js';
+import { isErrorCode } from '../errors/codes.js';
 import { errorOfCode } from '../errors/of-code.js';
 import { detailsSchemas, wordsIn } from './details.js';
 import { digits, text } from './fields.js';
@@ -136,10 +136,6 @@ function headOf(code: ProblemCode): Pick<Problem, 'type' | 'title' | 'status'> {
     type: `urn:exact-change:${code}`,
     ...aboutProblem(isServiceCode(code) || isErrorCode(code) ? code : 'internal_error'),
   };
-}
-
-function isErrorCode(code: string): code is ErrorCode {
-  return errorCodes.some((known) => known === code);
 }
 
 /**

@@ -87,9 +87,6 @@ export type ProblemCode = ErrorCode | ServiceCode;
 const PROBLEMS: { readonly [C in ProblemCode]: About } = { ...ERRORS, ...SERVICE };
 
 export const problemCodes: readonly string[] = Object.freeze(Object.keys(PROBLEMS));
-export const problemStatuses: readonly number[] = Object.freeze(
-  [...new Set(Object.values(PROBLEMS).map(({ status }) => status))].sort((a, b) => a - b),
-);
 
 export function aboutProblem(code: ProblemCode): About {
   return PROBLEMS[code];

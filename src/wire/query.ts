@@ -1,4 +1,5 @@
-import { ConfigError } from '../errors.js';
+import type { ConfigError } from '../errors.js';
+import { refuse } from '../internal/options.js';
 import type { Operation } from './operations.js';
 
 const WHOLE = /^(?:0|[1-9][0-9]{0,14})$/;
@@ -34,10 +35,5 @@ export function writeQuery(request: object): URLSearchParams {
 }
 
 function repeated(name: string): ConfigError {
-  const option = name.slice(0, 100);
-  return new ConfigError(
-    'invalid_option',
-    `Field ${option} is given more than once. Give it once.`,
-    { details: { option } },
-  );
+  return refuse(name.slice(0, 100), 'is given more than once. Give it once.', 'Field');
 }

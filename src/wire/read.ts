@@ -1,5 +1,6 @@
 import * as v from 'valibot';
-import { cleanText, ConfigError } from '../errors.js';
+import { cleanText } from '../errors.js';
+import { refuse } from '../internal/options.js';
 import type { Operation } from './operations.js';
 
 const SHOWN_PATH = 100;
@@ -32,10 +33,7 @@ export function readRequest<Q>(
   if (reading.ok) return reading.value;
   // For a query, name only the field, because its sender has no nested values.
   const path = query === undefined ? reading.path : reading.path.replace(/[.[].*/s, '');
-  const option = path === '' ? 'request' : path;
-  throw new ConfigError('invalid_option', `Field ${option} ${reading.rule}`, {
-    details: { option },
-  });
+  throw refuse(path === '' ? 'request' : path, reading.rule, 'Field');
 }
 
 function pathOf({ path }: v.BaseIssue<unknown>): string {

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { address, count, name, textUpTo, webAddress } from './fields.js';
-import type { Operation } from './operations.js';
+import { operation } from './operations.js';
 import { webhookEvents, type WebhookEventName } from './webhook-events.js';
 
 const MAX_WALLETS = 100;
@@ -62,8 +62,6 @@ export const newWebhookEndpoint = v.object(
   },
   'must be an endpoint and its secret.',
 );
-
-const operation = <Q, A>(definition: Operation<Q, A>): Operation<Q, A> => definition;
 
 const PATH = '/api/webhooks';
 const QUERY = { lists: [], numbers: [] };

@@ -80,7 +80,7 @@ const DOORS: readonly { readonly name: RegExp; readonly where: RegExp; readonly 
  * Files that the wire may load. The wire describes the rest of the code by its types alone.
  */
 const LEAVES_OF_THE_WIRE =
-  /^src\/(wire\/|(errors|errors\/of-code|amount|network|solana\/address)\.ts$)/;
+  /^src\/(wire\/|(errors|errors\/(codes|of-code)|internal\/(options|parse)|amount|network|solana\/address)\.ts$)/;
 
 /**
  * The command uses the library by its package name, as any program does. So it shares built files
