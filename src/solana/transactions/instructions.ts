@@ -93,7 +93,7 @@ export function u64(value: bigint): bigint {
   return value;
 }
 
-function selfCheckFailed(reason: string): TransactionError {
+export function selfCheckFailed(reason: string): TransactionError {
   return new TransactionError('self_check_failed', `Nothing was signed: ${reason}. Report this.`, {
     details: { reason },
   });

@@ -2,6 +2,7 @@ import { TransactionError } from '../../errors.js';
 import { base58, isSameList } from '../../internal/bytes.js';
 import { askSigner } from '../../solana/ask-signer.js';
 import type { Signer, SigningIntent } from '../../solana/signer.js';
+import { selfCheckFailed } from '../../solana/transactions/instructions.js';
 import {
   assembleTransaction,
   firstSignature,
@@ -28,12 +29,8 @@ export async function signMessage(
 ): Promise<{ bytes: Uint8Array; signature: string; payerSignature: string }> {
   const { address } = signer;
   const missing = messageSigners(message).filter((required) => !existing.has(required));
-  if (missing.length !== 1 || missing[0] !== address) {
-    const reason = 'the transaction would need another signature';
-    throw new TransactionError('self_check_failed', `Nothing was signed: ${reason}. Report this.`, {
-      details: { reason },
-    });
-  }
+  if (missing.length !== 1 || missing[0] !== address)
+    throw selfCheckFailed('the transaction would need another signature');
   const signed = await askSigner(signer, message, intent, signal, existing);
   if (existing.size > 0 && !isSameList(signed.message, message))
     throw new TransactionError(
