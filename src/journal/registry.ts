@@ -1,3 +1,4 @@
+import { setNewest } from '../internal/newest.js';
 import { randomBytes } from '../internal/runtime.js';
 import { ownerName } from './attempt-names.js';
 import { createLedger } from './balance-ledger.js';
@@ -126,12 +127,7 @@ export function createCoordination(counts: Map<string, number> = new Map()): Coo
     next(name) {
       const last = counts.get(name) ?? start();
       // Names are blockhashes, and about 150 blockhashes are valid at a time, so old names may go.
-      for (const oldest of counts.keys()) {
-        if (counts.size < MAX_NAMES || counts.has(name)) break;
-        counts.delete(oldest);
-      }
-      counts.set(name, last + 1);
-      return Promise.resolve(last + 1);
+      return Promise.resolve(setNewest(counts, name, last + 1, MAX_NAMES));
     },
   };
 }

@@ -1,4 +1,5 @@
 import { viewOf } from '../../internal/bytes.js';
+import { setNewest } from '../../internal/newest.js';
 import { sha256 } from '../../internal/sha2.js';
 import { isTokenProgram } from '../../network.js';
 import { ASSOCIATED_TOKEN_PROGRAM } from '../programs.js';
@@ -20,14 +21,9 @@ export function associatedTokenAddress(
   tokenProgram: Address,
 ): Address {
   const name = `${owner} ${mint} ${tokenProgram}`;
-  const known = derived.get(name);
-  const account = known ?? derive(owner, mint, tokenProgram);
   // Deriving takes a quarter of a millisecond or more. Re-inserting keeps recently used accounts.
-  if (known !== undefined) derived.delete(name);
-  derived.set(name, account);
-  const { value: oldest } = derived.keys().next();
-  if (derived.size > CACHE_ENTRIES && oldest !== undefined) derived.delete(oldest);
-  return account;
+  const account = derived.get(name) ?? derive(owner, mint, tokenProgram);
+  return setNewest(derived, name, account, CACHE_ENTRIES);
 }
 
 function derive(owner: Address, mint: Address, tokenProgram: Address): Address {
