@@ -1,12 +1,6 @@
-import { SOLANA_DEVNET, SOLANA_MAINNET, SOLANA_TESTNET } from './network.js';
+import { clusterOf, SOLANA_MAINNET } from './network.js';
 import type { FreedReceipt, Receipt } from './receipt.js';
 import { amountText, solText } from './token-text.js';
-
-/** Names of the clusters in Solana's explorer; its default is mainnet. */
-const CLUSTERS: ReadonlyMap<string, string> = new Map([
-  [SOLANA_DEVNET, 'devnet'],
-  [SOLANA_TESTNET, 'testnet'],
-]);
 
 const STATES: Readonly<Record<Receipt['state'] | FreedReceipt['state'], string>> = {
   pending: 'pending: the chain has not decided yet',
@@ -24,8 +18,9 @@ const STATES: Readonly<Record<Receipt['state'] | FreedReceipt['state'], string>>
  * @param network - CAIP-2 id of the cluster, as receipts have it.
  */
 export function explorerUrl(signature: string, network: string): string {
-  const cluster = CLUSTERS.get(network);
-  const query = cluster === undefined ? '' : `?cluster=${cluster}`;
+  const cluster = clusterOf(network);
+  // Mainnet is the explorer's default, and it shows no other networks.
+  const query = /^(?:dev|test)net$/.test(cluster) ? `?cluster=${cluster}` : '';
   return `https://explorer.solana.com/tx/${encodeURIComponent(signature)}${query}`;
 }
 
