@@ -7,7 +7,6 @@ import { Fault } from './fault.js';
 import {
   askGenesis,
   checkedNode,
-  checkUrls,
   connectionNode,
   httpNode,
   timedNode,
@@ -21,7 +20,7 @@ import type { AccountWatch, SignatureSocket } from './signature-socket.js';
 export type { Connection } from '@solana/web3.js';
 
 export interface ConnectOptions {
-  /** The first node is the primary. The other nodes take over if it fails. */
+  /** Checked addresses: the first node is the primary, and the others take over if it fails. */
   readonly urls: readonly string[];
   /** WebSocket for signatures; by default the address that web3.js assumes for the primary. */
   readonly wsUrl?: string;
@@ -47,8 +46,6 @@ const rareCalls = /* @__PURE__ */ lazyPart(() => import('./rare-calls.js'));
 /** Connects to RPC nodes. It opens no connection before the first call. */
 export function connectRpc(options: ConnectOptions): Rpc {
   const { urls, wsUrl, timeoutMs, connection, network, timer } = options;
-  if (connection === undefined) checkUrls('rpcUrl', urls, /^https?:$/);
-  if (wsUrl !== undefined) checkUrls('wsUrl', [wsUrl], /^wss?:$/);
   const closing = new AbortController();
   const plain =
     connection === undefined

@@ -1,10 +1,9 @@
 import type { Connection } from '@solana/web3.js';
-import { ConfigError } from '../../errors.js';
 import { bounded } from '../../internal/abort.js';
 import { readUpTo } from '../../internal/read-up-to.js';
 import { loadOnce } from '../../internal/load-once.js';
 import { refuse } from '../../internal/options.js';
-import { parseJson, parseUrl } from '../../internal/parse.js';
+import { parseJson } from '../../internal/parse.js';
 import { markOwnRequest } from '../../internal/own-request.js';
 import { isRecord, type UnknownRecord } from '../../internal/record.js';
 import { hideAddress } from '../../internal/redact.js';
@@ -127,16 +126,6 @@ function resultOf({ result, error }: UnknownRecord): unknown {
   if (typeof code !== 'number' || !Number.isSafeInteger(code))
     throw new Fault('invalid', 'it is an error without a code');
   throw jsonRpcFault(code, typeof message === 'string' ? message : undefined);
-}
-
-export function checkUrls(option: string, urls: readonly string[], protocol: RegExp): void {
-  const isUsable = (text: string) => protocol.test(parseUrl(text)?.protocol ?? '');
-  if (urls.length > 0 && urls.every(isUsable)) return;
-  // The value is not quoted: such urls often carry a key.
-  const kind = option === 'wsUrl' ? 'a ws: or wss: url' : 'one or more http: or https: urls';
-  throw new ConfigError('invalid_option', `The option ${option} has to be ${kind}.`, {
-    details: { option },
-  });
 }
 
 /** A finished call of an RPC node. */

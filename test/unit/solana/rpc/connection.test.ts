@@ -662,24 +662,6 @@ describe('a call to a node', () => {
 });
 
 describe('a new connection', () => {
-  it.each([
-    ['no URL', { urls: [] }],
-    ['a text that is not a URL', { urls: ['secret-host/key'] }],
-    ['another protocol', { urls: ['ftp://secret-host'] }],
-    ['a valid and an invalid URL', { urls: ['http://127.0.0.1', 'secret-host'] }],
-  ])('refuses options with %s', (_, options) => {
-    expect(() => connectRpc({ timeoutMs: 1, ...options })).toThrow(
-      expect.objectContaining({ code: 'invalid_option', details: { option: 'rpcUrl' } }),
-    );
-    expect(() => connectRpc({ timeoutMs: 1, ...options })).not.toThrow(/secret/);
-  });
-
-  it('refuses an invalid WebSocket URL', () => {
-    expect(() =>
-      connectRpc({ timeoutMs: 1, urls: ['http://127.0.0.1'], wsUrl: 'http://127.0.0.1' }),
-    ).toThrow(expect.objectContaining({ details: { option: 'wsUrl' } }));
-  });
-
   it('looks up the global fetch at each call', async () => {
     const { url } = await startNode(() => ({ result: hash }));
     const rpc = connect({ urls: [url] });
