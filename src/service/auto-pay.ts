@@ -28,7 +28,7 @@ import type { SwapSource } from '../swaps/provider.js';
 import type { AutoPayRequest, PaymentResult, Transport } from '../transport.js';
 import { throwIfFailed } from './landing.js';
 import { parsedOffer, termsOf } from './parse-payment.js';
-import { readPayment, readSignedPayment } from './read-payment.js';
+import { readPayment } from './read-payment.js';
 import { readSigned, type SignedBytes } from './read-swap.js';
 import { narrowed, swapAmountOf } from './request.js';
 import { awaitSwapState, sentBytes, withinCallerWait } from './verdict.js';
@@ -225,7 +225,7 @@ async function present(
   wallet: string,
   bytes: Uint8Array,
 ): Promise<PaymentResult> {
-  const signed = await readSignedPayment(wallet, bytes);
+  const signed = await readSigned('signedPayment', wallet, bytes);
   const { envelope, reading } = readPayment(terms, network, wallet, signed);
   const header = encodePayment({
     paymentRequired: envelope,
@@ -245,7 +245,7 @@ async function submit(
   bytes: Uint8Array,
   signal: AbortSignal | undefined,
 ): Promise<string | undefined> {
-  const signed = await readSigned(wallet, bytes);
+  const signed = await readSigned('signedSwap', wallet, bytes);
   const verdict = await withinCallerWait(signal, async (within) => {
     const found = await awaitSwapState(context, signed, within);
     return found.outcome === 'open' ? land(context, signed, found.slot, within) : found;

@@ -22,7 +22,8 @@ import type { PaymentResult } from '../transport.js';
 import { parsedOffer } from './parse-payment.js';
 import { pastBalance } from './past-balance.js';
 import { plannerOf } from './plan-step.js';
-import { readPayment, readSignedPayment, type ReadPayment } from './read-payment.js';
+import { readPayment, type ReadPayment } from './read-payment.js';
+import { readSigned } from './read-swap.js';
 import {
   findByKey,
   findFunded,
@@ -41,7 +42,7 @@ import { reserve, reservedFor, resultSoFar, type Step } from './step.js';
 export async function payStep(step: Step, bytes: Uint8Array): Promise<PaymentResult> {
   const { session, request, signal } = step;
   const { wallet } = request;
-  const signed = await readSignedPayment(wallet, bytes);
+  const signed = await readSigned('signedPayment', wallet, bytes);
   // Before the terms are looked at: the seller may ask for something else by now.
   const known = await findPaid(session.context, signed.signature);
   if (known !== undefined) return resultFor(step, known);

@@ -1,13 +1,10 @@
-import { base58 } from '../internal/bytes.js';
 import { refuse } from '../internal/options.js';
 import { isTokenProgram } from '../network.js';
 import { MEMO_PROGRAM, SYSTEM_PROGRAM } from '../solana/programs.js';
 import type { OfferReading } from '../protocols/protocol.js';
 import type { Offer, PaymentRequired } from '../protocols/types.js';
-import { verifySignature } from '../solana/keys.js';
 import { associatedTokenAddress } from '../solana/tokens/accounts.js';
 import { resolveInstructions } from '../solana/transactions/resolve.js';
-import { decodeTransaction, messageSigners } from '../solana/transactions/transaction.js';
 import type { Instruction } from '../solana/types.js';
 import { readableOffers } from './parse-payment.js';
 import type { SignedBytes } from './read-swap.js';
@@ -27,24 +24,6 @@ export interface ReadPayment {
   readonly memo: string | undefined;
   /** Whether the transaction has a durable nonce, so that it never expires. */
   readonly hasNonce: boolean;
-}
-
-/** Decodes a payment. Throws `invalid_option` unless the wallet signed it. */
-export async function readSignedPayment(wallet: string, bytes: Uint8Array): Promise<SignedBytes> {
-  const decoded = decodeTransaction(bytes);
-  const position = decoded === undefined ? -1 : messageSigners(decoded.message).indexOf(wallet);
-  const signature = decoded?.signatures[position];
-  if (
-    decoded === undefined ||
-    signature === undefined ||
-    !(await verifySignature(decoded.message, signature, wallet))
-  ) {
-    throw refuse(
-      'signedPayment',
-      'must be the transaction of the step before, signed by the wallet.',
-    );
-  }
-  return { bytes, decoded, signature: base58.encode(signature) };
 }
 
 /** Reads a signed payment. Throws `invalid_option` if it pays none of the offers. */

@@ -33,17 +33,25 @@ export interface SignedBytes {
   readonly signature: string;
 }
 
-/** Decodes a swap. Throws `invalid_option` unless the wallet signed it as the fee payer. */
-export async function readSigned(wallet: string, bytes: Uint8Array): Promise<SignedBytes> {
+/**
+ * Decodes a signed transaction. Throws `invalid_option` unless the wallet signed it, and pays the
+ * fee of a swap.
+ */
+export async function readSigned(
+  option: 'signedSwap' | 'signedPayment',
+  wallet: string,
+  bytes: Uint8Array,
+): Promise<SignedBytes> {
   const decoded = decodeTransaction(bytes);
-  const [signature] = decoded?.signatures ?? [];
+  const position = decoded?.staticAccounts.indexOf(wallet) ?? -1;
+  const signature = decoded?.signatures[position];
   if (
-    decoded?.staticAccounts[0] !== wallet ||
+    decoded === undefined ||
     signature === undefined ||
+    (option === 'signedSwap' && position > 0) ||
     !(await verifySignature(decoded.message, signature, wallet))
-  ) {
-    throw refuse('signedSwap', 'must be the transaction of the step before, signed by the wallet.');
-  }
+  )
+    throw refuse(option, 'must be the transaction of the step before, signed by the wallet.');
   return { bytes, decoded, signature: base58.encode(signature) };
 }
 

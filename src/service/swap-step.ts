@@ -17,7 +17,7 @@ import { awaitSwapState, withinCallerWait } from './verdict.js';
 /** Records and sends a signed swap, then plans the payment once the swap has landed. */
 export async function swapStep(step: Step, bytes: Uint8Array): Promise<PaymentResult> {
   const { session, request } = step;
-  const signed = await readSigned(request.wallet, bytes);
+  const signed = await readSigned('signedSwap', request.wallet, bytes);
   const { signature } = signed;
   const known = await findSwap(session.context, signature);
   const sent = await (known === undefined ? sendFirst(step, signed) : finish(step, known));
