@@ -101,14 +101,18 @@ export function startDeadline(ms: number, caller: AbortSignal | undefined): Dead
  * garbage is collected, and Node warns if a signal has many listeners.
  */
 export function followSignal(caller: AbortSignal): Following {
-  const { controller, stop, end } = follow(caller, () => undefined);
+  const { controller, stop, end } = follow(caller);
   return { signal: controller.signal, stop, end };
 }
 
-/** @param done - Called when the caller's signal fires, and by `stop` and `end`. */
-function follow(
+/**
+ * Starts a controller that also fires when the caller's signal does.
+ *
+ * @param done - Called when the caller's signal fires, and by `stop` and `end`.
+ */
+export function follow(
   caller: AbortSignal | undefined,
-  done: () => void,
+  done = (): void => undefined,
 ): Pick<Following, 'stop' | 'end'> & { readonly controller: AbortController } {
   const controller = new AbortController();
   const fire = () => {

@@ -1,4 +1,4 @@
-import { onAbort } from '../../internal/abort.js';
+import { follow } from '../../internal/abort.js';
 import type { Runtime } from '../../internal/runtime.js';
 import type { Rpc } from '../../solana/rpc/rpc.js';
 import type { Address } from '../../solana/types.js';
@@ -61,15 +61,12 @@ export function listenTo(
       const subscription = watch.subscription();
       const hasLooked = subscription !== undefined && subscription === lastSubscription;
       lastSubscription = subscription;
-      const nap = new AbortController();
-      const stop = () => nap.abort();
-      wake = stop;
-      const forget = onAbort(signal, stop);
-      if (signal.aborted) stop();
+      const { controller: nap, end } = follow(signal);
+      wake = () => nap.abort();
       const length = wait;
       wait = Math.min(wait * 2, LONGEST_WAIT_MS);
       await runtime.idle(length, nap.signal).catch(() => undefined);
-      forget();
+      end();
       wake = () => undefined;
       sinceLook += length;
       if (

@@ -1,4 +1,4 @@
-import { onAbort } from '../../internal/abort.js';
+import { follow } from '../../internal/abort.js';
 import { type Runtime } from '../../internal/runtime.js';
 import { stopwatch } from '../../internal/stopwatch.js';
 import type { LandedTransaction, Rpc, SignatureStatus } from '../rpc/rpc.js';
@@ -66,10 +66,7 @@ export async function landTransaction(input: LandInput): Promise<Landing> {
   const { rpc, signal, bytes } = input;
   const signature = firstSignature(bytes);
   // Ends every open call when the outcome is known.
-  const over = new AbortController();
-  const follow = () => over.abort(signal?.reason);
-  const forget = signal === undefined ? undefined : onAbort(signal, follow);
-  if (signal?.aborted === true) follow();
+  const { controller: over, end } = follow(signal);
   const bell = createBell(input.runtime);
   const unsubscribe = over.signal.aborted
     ? undefined
@@ -77,7 +74,7 @@ export async function landTransaction(input: LandInput): Promise<Landing> {
   try {
     return await watch(input, signature, bell, over.signal);
   } finally {
-    forget?.();
+    end();
     unsubscribe?.();
     over.abort();
   }
@@ -180,16 +177,13 @@ function createBell(runtime: Runtime): Bell {
     },
     saysSuccess: () => success,
     async wait(ms, signal) {
-      const nap = new AbortController();
+      const { controller: nap, end } = follow(signal);
       wake = () => nap.abort();
-      const stop = wake;
-      const forget = onAbort(signal, stop);
-      if (signal.aborted) stop();
       const length = quickPolls > 0 ? Math.min(ms, QUICK_POLL_MS) : ms;
       quickPolls = Math.max(0, quickPolls - 1);
       success = false;
       await runtime.sleep(length, nap.signal).catch(() => undefined);
-      forget();
+      end();
     },
   };
 }

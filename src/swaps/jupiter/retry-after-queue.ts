@@ -1,4 +1,4 @@
-import { onAbort, untilAborted } from '../../internal/abort.js';
+import { follow, untilAborted } from '../../internal/abort.js';
 import { askedWait } from '../../internal/backoff.js';
 import type { RequestLimiter } from '../../internal/http.js';
 import type { Runtime } from '../../internal/runtime.js';
@@ -98,9 +98,7 @@ function createLine(runtime: Runtime): Line {
       if (signal?.aborted === true) throw signal.reason;
       if (isOver()) return;
       if (pauseLeft() >= timeoutMs) throw refusal();
-      const wait = new AbortController();
-      const stopListening =
-        signal === undefined ? undefined : onAbort(signal, () => wait.abort(signal.reason));
+      const { controller: wait, end } = follow(signal);
       const deadline = runtime.sleep(timeoutMs, wait.signal).then(() => wait.abort(refusal()));
       // The sleep rejects when the wait ends; `wait` already carries the outcome.
       deadline.catch(() => undefined);
@@ -112,7 +110,7 @@ function createLine(runtime: Runtime): Line {
         await untilAborted(turn, wait.signal);
       } finally {
         waiting -= 1;
-        stopListening?.();
+        end();
         wait.abort();
       }
     },
