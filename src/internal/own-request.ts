@@ -1,3 +1,5 @@
+import { isObject } from './record.js';
+
 /** Marks requests of the library itself, for every copy of the package. */
 const OWN: unique symbol = Symbol.for('exact-change.own-request');
 
@@ -11,5 +13,5 @@ export function markOwnRequest(init: RequestInit): RequestInit {
 }
 
 export function isOwnRequest(init: RequestInit | null | undefined): boolean {
-  return typeof init === 'object' && init !== null && OWN in init;
+  return isObject(init) && OWN in init;
 }

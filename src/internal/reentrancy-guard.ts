@@ -1,6 +1,6 @@
 import type { ConfigError } from '../errors.js';
 import { refuse } from './options.js';
-import { isPlain } from './record.js';
+import { isObject, isPlain } from './record.js';
 
 type Fetch = typeof globalThis.fetch;
 
@@ -43,7 +43,7 @@ export function createReentrancyGuard(callerFetch: Fetch): ReentrancyGuard {
         pending -= 1;
       }
     },
-    isReturning: (init) => calling || (typeof init === 'object' && init !== null && mark in init),
+    isReturning: (init) => calling || (isObject(init) && mark in init),
   };
 }
 

@@ -1,4 +1,5 @@
 import { formatUsd } from '../amount.js';
+import { isObject } from '../internal/record.js';
 import type { CostParts } from '../receipt.js';
 import { LAMPORTS, PAYMENTS, SWAPS, USD, USD_OF_FEES, USD_OF_SWAPS } from './units.js';
 
@@ -123,14 +124,13 @@ export function plusSwap(a: SwapCost, b: SwapCost): SwapCost {
 
 /** Whether parsed JSON is a cost of swaps. Checks each field that sums read. */
 export function isSwapCost(value: unknown): value is SwapCost {
-  if (typeof value !== 'object' || value === null) return false;
+  if (!isObject(value)) return false;
   const { swaps, inputs, prices, ...rest }: Partial<Record<keyof SwapCost, unknown>> = value;
   return (
     typeof swaps === 'number' &&
     Number.isSafeInteger(swaps) &&
     swaps >= 0 &&
-    typeof inputs === 'object' &&
-    inputs !== null &&
+    isObject(inputs) &&
     Object.values(inputs).every(isUnits) &&
     [rest.lossMicroUsd, rest.feeMicroUsd, rest.lamports, rest.boughtMicroUsd].every(isUnits) &&
     (prices === undefined || isSwapPrices(prices))
@@ -138,7 +138,7 @@ export function isSwapCost(value: unknown): value is SwapCost {
 }
 
 function isSwapPrices(value: unknown): value is SwapPrices {
-  if (typeof value !== 'object' || value === null) return false;
+  if (!isObject(value)) return false;
   const { input = '0', output = '0' }: Partial<Record<keyof SwapPrices, unknown>> = value;
   return isUnits(input) && isUnits(output);
 }

@@ -1,6 +1,6 @@
 import { ProtocolError } from '../errors.js';
 import { refuse, requireObject } from '../internal/options.js';
-import { isRecord } from '../internal/record.js';
+import { isObject, isRecord } from '../internal/record.js';
 import type { OfferReading } from '../protocols/protocol.js';
 import type { PaymentRequired } from '../protocols/types.js';
 import { readOffers } from '../protocols/x402/offers.js';
@@ -27,8 +27,7 @@ export function termsOf(parts: PaymentResponseParts, path = 'paymentRequired.'):
   const given: unknown = headers;
   if (given !== undefined && !isRecord(given))
     throw refuse(`${path}headers`, 'must be an object of header names and values.');
-  const content =
-    typeof body === 'string' || (typeof body === 'object' && body !== null) ? { body } : {};
+  const content = typeof body === 'string' || isObject(body) ? { body } : {};
   const terms = readTerms({
     ...(url === undefined ? {} : { url }),
     ...(headers === undefined ? {} : { headers }),

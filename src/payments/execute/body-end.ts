@@ -1,4 +1,5 @@
 import { isStream } from '../../internal/kept-body.js';
+import { isObject } from '../../internal/record.js';
 import { watchStream, type Reading } from './watch-stream.js';
 
 const READERS = ['arrayBuffer', 'blob', 'bytes', 'formData', 'json', 'text'] as const;
@@ -259,8 +260,4 @@ function unusable(): TypeError {
 /** Compares the name, not the class: a test environment or a frame has classes of its own. */
 function isNamed(error: unknown, name: string): boolean {
   return isObject(error) && 'name' in error && error.name === name;
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }

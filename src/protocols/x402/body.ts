@@ -1,4 +1,5 @@
 import { ProtocolError } from '../../errors.js';
+import { isObject } from '../../internal/record.js';
 import type { JsonObject, PaymentRequired } from '../types.js';
 import { copyJson, isJsonObject, JSON_LIMITS, readJson, type JsonReading } from './json.js';
 import {
@@ -66,7 +67,7 @@ export function claimsPayment(text: string): boolean {
   if (!json.startsWith('{')) return false;
   try {
     const value: unknown = JSON.parse(json);
-    return typeof value === 'object' && value !== null && isClaim(value);
+    return isObject(value) && isClaim(value);
   } catch {
     // The JSON is broken or cut off, so look for the key that no other protocol uses.
     return /"x402Version"\s*:/.test(json);
@@ -85,8 +86,7 @@ function fromBody(body: PaymentRequiredParts['body']): PaymentRequired | Malform
 }
 
 function bodyJson(body: unknown): JsonReading | undefined {
-  if (typeof body !== 'string')
-    return typeof body === 'object' && body !== null ? copyJson(body) : undefined;
+  if (typeof body !== 'string') return isObject(body) ? copyJson(body) : undefined;
   const text = stripMark(body);
   return text.startsWith('{') ? readJson(text) : undefined;
 }
@@ -106,9 +106,7 @@ function isClaim(body: object): boolean {
 
 /** Returns an own value, and calls no getter: a caller's object need not be plain JSON. */
 function valueOf(object: unknown, key: string): unknown {
-  return typeof object === 'object' && object !== null
-    ? Object.getOwnPropertyDescriptor(object, key)?.value
-    : undefined;
+  return isObject(object) ? Object.getOwnPropertyDescriptor(object, key)?.value : undefined;
 }
 
 /** Removes a byte order mark: it is common before JSON, and harmless. */

@@ -1,5 +1,5 @@
 import { parseJson } from '../../internal/parse.js';
-import { isRecord } from '../../internal/record.js';
+import { isObject, isRecord } from '../../internal/record.js';
 
 /** A JSON-RPC connection over one WebSocket, until it is lost or ended. */
 export interface Line {
@@ -104,15 +104,15 @@ function stepAside(socket: object): void {
   // Unref the connection. Before it exists, unref the socket of the request that opens it.
   unref(Reflect.get(socket, '_socket'));
   const request: unknown = Reflect.get(socket, '_req');
-  if (typeof request !== 'object' || request === null) return;
+  if (!isObject(request)) return;
   unref(Reflect.get(request, 'socket'));
   const once: unknown = Reflect.get(request, 'once');
   if (typeof once === 'function') Reflect.apply(once, request, ['socket', unref]);
 }
 
 function unref(connection: unknown): void {
-  if (typeof connection !== 'object' || connection === null || !('unref' in connection)) return;
-  if (typeof connection.unref === 'function') Reflect.apply(connection.unref, connection, []);
+  if (isObject(connection) && 'unref' in connection && typeof connection.unref === 'function')
+    Reflect.apply(connection.unref, connection, []);
 }
 
 /**

@@ -1,7 +1,7 @@
 import { base58, viewOf } from '../../internal/bytes.js';
 import { isTokenProgram } from '../../network.js';
 import { SYSTEM_PROGRAM } from '../programs.js';
-import type { UnknownRecord } from '../../internal/record.js';
+import { isObject, type UnknownRecord } from '../../internal/record.js';
 import { isAddress } from '../address.js';
 import { Fault } from '../rpc/fault.js';
 import { asRecords, safeInteger } from '../rpc/reply.js';
@@ -148,10 +148,6 @@ function addressesIn(value: unknown): Address[] {
     for (const field of fields) values.push(field);
   }
   return values.filter(isAddress);
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }
 
 function nameOf(program: Address, data: string): string | undefined {
