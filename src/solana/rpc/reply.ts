@@ -10,43 +10,25 @@ export function misshapen(): Fault {
   return new Fault('invalid', 'it does not have the shape of an answer to this question');
 }
 
-export function asFields(value: unknown): UnknownRecord {
-  if (isRecord(value)) return value;
-  throw misshapen();
-}
+/** Returns a function that returns values of one shape, and throws for any other value. */
+const readAs =
+  <T>(is: (value: unknown) => value is T) =>
+  (value: unknown): T => {
+    if (is(value)) return value;
+    throw misshapen();
+  };
+const listOf =
+  <T>(is: (value: unknown) => value is T) =>
+  (value: unknown): value is readonly T[] =>
+    Array.isArray(value) && value.every(is);
 
-export function asList(value: unknown): readonly unknown[] {
-  if (Array.isArray(value)) return value;
-  throw misshapen();
-}
-
-/** Checks a list of objects all at once, because some lists have hundreds. */
-export function asRecords(value: unknown): readonly UnknownRecord[] {
-  const list = asList(value);
-  if (list.every(isRecord)) return list;
-  throw misshapen();
-}
-
-export function asAddresses(value: unknown): readonly Address[] {
-  const list = asList(value);
-  if (list.every(isAddress)) return list;
-  throw misshapen();
-}
-
-export function asText(value: unknown): string {
-  if (typeof value === 'string') return value;
-  throw misshapen();
-}
-
-export function asFlag(value: unknown): boolean {
-  if (typeof value === 'boolean') return value;
-  throw misshapen();
-}
-
-export function asAddress(value: unknown): Address {
-  if (isAddress(value)) return value;
-  throw misshapen();
-}
+export const asFields = readAs<UnknownRecord>(isRecord);
+export const asList = readAs((value): value is readonly unknown[] => Array.isArray(value));
+export const asRecords = readAs(listOf<UnknownRecord>(isRecord));
+export const asAddresses = readAs(listOf<Address>(isAddress));
+export const asText = readAs((value): value is string => typeof value === 'string');
+export const asFlag = readAs((value): value is boolean => typeof value === 'boolean');
+export const asAddress = readAs<Address>(isAddress);
 
 /** Reads a value, or returns null if it is null or missing: nodes leave out absent values. */
 export function orNull<T>(value: unknown, read: (value: unknown) => T): T | null {
