@@ -1,6 +1,6 @@
 import { ProtocolError, type Moved } from '../errors.js';
 import { untilAborted } from '../internal/abort.js';
-import { detectTerms, type PaymentProtocol } from '../protocols/protocol.js';
+import { detectTerms, firstTerms } from '../protocols/protocol.js';
 import { refuse, refuseUnknown } from '../internal/options.js';
 import { parseUrl } from '../internal/parse.js';
 import { isRecord } from '../internal/record.js';
@@ -87,24 +87,13 @@ async function readTerms(
     ? await detectTerms(protocols, paymentRequired, { timeoutMs: config.timeouts.terms, signal })
     : protocols.some((protocol) => protocol.owns(paymentRequired))
       ? paymentRequired
-      : await parseBody(protocols, paymentRequired);
+      : await firstTerms(protocols, (protocol) => protocol.parse(paymentRequired));
   if (terms !== undefined) return terms;
   throw new ProtocolError(
     'malformed_payment_required',
     'This asks for no x402 payment. Give a 402 with payment terms, or its terms.',
     { details: { reason: 'no payment terms' } },
   );
-}
-
-async function parseBody(
-  protocols: readonly PaymentProtocol[],
-  body: object,
-): Promise<PaymentRequired | undefined> {
-  for (const protocol of protocols) {
-    const terms = await protocol.parse(body);
-    if (terms !== undefined) return terms;
-  }
-  return undefined;
 }
 
 function isResponse(value: unknown): value is Response {

@@ -132,13 +132,21 @@ export interface SettlementClaim {
   readonly hasTerms?: boolean;
 }
 
-export async function detectTerms(
+export function detectTerms(
   protocols: readonly Pick<PaymentProtocol, 'detect'>[],
   response: Response,
   options: ReadOptions,
 ): Promise<PaymentRequired | undefined> {
+  return firstTerms(protocols, (protocol) => protocol.detect(response, options));
+}
+
+/** Returns the terms that the first protocol reads that can. */
+export async function firstTerms<P>(
+  protocols: readonly P[],
+  read: (protocol: P) => ReturnType<PaymentProtocol['parse']>,
+): Promise<PaymentRequired | undefined> {
   for (const protocol of protocols) {
-    const terms = await protocol.detect(response, options);
+    const terms = await read(protocol);
     if (terms !== undefined) return terms;
   }
   return undefined;
