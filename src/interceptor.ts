@@ -29,7 +29,8 @@ export abstract class Interceptor {
   // the options name a fetch.
   #below: Fetch = globalThis.fetch;
   readonly #guard: ReentrancyGuard | undefined;
-  #installed: { readonly wrapper: Wrapper; stop(): void } | undefined;
+  /** Makes the wrapper pass calls on; undefined while nothing is installed. */
+  #stop: (() => void) | undefined;
 
   protected constructor(options: InterceptorOptions, create: (options: ClientOptions) => Client) {
     const install = parseInstall(options);
@@ -45,17 +46,16 @@ export abstract class Interceptor {
 
   /** Makes the global fetch pay. Does nothing if it pays already. */
   install(): void {
-    if (this.#installed !== undefined) return;
+    if (this.#stop !== undefined) return;
     const below = globalThis.fetch;
     let active = true;
     const fetch: Fetch = (input, init) => {
       const isReturning = this.#guard?.isReturning(init) === true;
       return active && !isReturning ? this.client.fetch(input, init) : below(input, init);
     };
-    const wrapper = Object.assign(fetch, { [WRAPPED]: () => (active ? undefined : below) });
     this.#below = below;
-    this.#installed = { wrapper, stop: () => (active = false) };
-    globalThis.fetch = wrapper;
+    this.#stop = () => (active = false);
+    globalThis.fetch = Object.assign(fetch, { [WRAPPED]: () => (active ? undefined : below) });
   }
 
   /**
@@ -63,8 +63,8 @@ export abstract class Interceptor {
    * below it only passes calls on.
    */
   restore(): void {
-    this.#installed?.stop();
-    this.#installed = undefined;
+    this.#stop?.();
+    this.#stop = undefined;
     // Also remove our inactive wrappers that an outer wrapper kept in place until now.
     for (let below = belowOf(globalThis.fetch); below !== undefined; below = belowOf(below))
       globalThis.fetch = below;

@@ -236,7 +236,6 @@ describe('connectRpc on a real chain', () => {
         {
           account: usdcAccount,
           mint: USDC.address,
-          owner: signer.address,
           before: 5_000_000n,
           after: 3_750_000n,
         },

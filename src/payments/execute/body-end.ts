@@ -229,7 +229,7 @@ async function readBy(name: (typeof READERS)[number], response: object): Promise
   } catch (error) {
     // A body that is no JSON has arrived whole. A second read of a body loses nothing; but a body
     // that was used before its first read was broken off.
-    if (isNamed(error, 'SyntaxError')) await copies.ended();
+    if (isSyntaxError(error)) await copies.ended();
     else if (wasRead !== true) await copies.broke();
     throw error;
   }
@@ -258,6 +258,6 @@ function unusable(): TypeError {
 }
 
 /** Compares the name, not the class: a test environment or a frame has classes of its own. */
-function isNamed(error: unknown, name: string): boolean {
-  return isObject(error) && 'name' in error && error.name === name;
+function isSyntaxError(error: unknown): boolean {
+  return isObject(error) && 'name' in error && error.name === 'SyntaxError';
 }

@@ -195,15 +195,14 @@ function isExact(value: unknown): value is number {
 interface TokenBalance {
   readonly index: number;
   readonly mint: Address;
-  readonly owner: unknown;
   readonly amount: bigint;
 }
 
 function readBalances(list: unknown): TokenBalance[] {
-  return asRecords(list).map(({ accountIndex, mint, owner, uiTokenAmount }) => {
+  return asRecords(list).map(({ accountIndex, mint, uiTokenAmount }) => {
     const amount = parseAmount(asFields(uiTokenAmount)['amount']);
     if (amount === undefined) throw new Fault('invalid', 'a token balance is not an amount');
-    return { index: safeInteger(accountIndex), mint: asAddress(mint), owner, amount };
+    return { index: safeInteger(accountIndex), mint: asAddress(mint), amount };
   });
 }
 
@@ -219,13 +218,12 @@ function readTokenChanges(
     list.find((balance) => balance.index === index && balance.mint === mint);
   const opened = after.filter((balance) => balanceIn(before, balance) === undefined);
   return [...before, ...opened].map((balance) => {
-    const { index, mint, owner } = balance;
+    const { index, mint } = balance;
     const account = accounts[index];
     if (account === undefined) throw new Fault('invalid', 'a token balance has no account');
     return {
       account,
       mint,
-      owner: asAddress(owner),
       before: balanceIn(before, balance)?.amount ?? 0n,
       after: balanceIn(after, balance)?.amount ?? 0n,
     };

@@ -59,7 +59,6 @@ export interface Simulation {
 export interface TokenBalanceChange {
   readonly account: Address;
   readonly mint: Address;
-  readonly owner: Address;
   readonly before: bigint;
   readonly after: bigint;
 }

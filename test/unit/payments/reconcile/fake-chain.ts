@@ -131,7 +131,6 @@ function transactionOf({ history = {} }: FakeNode, id: string): LandedTransactio
   const moved = {
     account: 'source',
     mint: 'mint',
-    owner: 'wallet',
     before: START,
     after: START + change,
   };

@@ -27,8 +27,8 @@ const swapOnto = (before: bigint) => ({
   feeLamports: 0n,
   lamports: new Map(),
   tokenChanges: [
-    { account: SOURCE, owner: 'w', mint: 'in', before: 500n, after: 400n },
-    { account: OUTPUT, owner: 'w', mint: 'out', before, after: before + 90n },
+    { account: SOURCE, mint: 'in', before: 500n, after: 400n },
+    { account: OUTPUT, mint: 'out', before, after: before + 90n },
   ],
 });
 

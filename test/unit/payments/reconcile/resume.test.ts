@@ -159,7 +159,6 @@ const found =
 const nowhere = () => Promise.resolve([null]);
 const change = (account: string, before: bigint, after: bigint) => ({
   account,
-  owner: WALLET,
   mint: MINT,
   before,
   after,

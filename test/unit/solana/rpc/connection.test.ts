@@ -379,8 +379,8 @@ describe('a connection that reads and sends', () => {
     });
     expect(landed.tellsTokens).toBe(true);
     expect(landed.tokenChanges).toEqual([
-      { account: key(6), mint: key(5), owner: wallet, before: 18446744073709551615n, after: 0n },
-      { account: key(7), mint: key(5), owner: wallet, before: 0n, after: 7n },
+      { account: key(6), mint: key(5), before: 18446744073709551615n, after: 0n },
+      { account: key(7), mint: key(5), before: 0n, after: 7n },
     ]);
     // JSON cannot carry 2^60 lamports exactly, so they are left out and not rounded.
     expect([...landed.lamports]).toEqual([
