@@ -239,7 +239,7 @@ describe('connectRpc on a real chain', () => {
           before: 5_000_000n,
           after: 3_750_000n,
         },
-        { account: destination, mint: USDC.address, owner: payee, before: 0n, after: 1_250_000n },
+        { account: destination, mint: USDC.address, before: 0n, after: 1_250_000n },
       ]),
     );
     expect(landed.lamports.get(signer.address)?.before).toBe(1_000_000_000n);
