@@ -1,6 +1,5 @@
 import type { ErrorCode, Funds, OfferRefusal } from './errors.js';
 import { nearest, refuse, ruleOfNames } from './internal/options.js';
-import { isObject } from './internal/record.js';
 import type { Receipt, SwapResult } from './receipt.js';
 import type { NodeCall } from './solana/rpc/nodes.js';
 
@@ -186,5 +185,10 @@ export function createEvents(now: () => number): Events {
 }
 
 function isPromise(value: unknown): value is PromiseLike<unknown> {
-  return isObject(value) && 'then' in value && typeof value.then === 'function';
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'then' in value &&
+    typeof value.then === 'function'
+  );
 }

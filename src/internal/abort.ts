@@ -112,11 +112,11 @@ export function followSignal(caller: AbortSignal): Following {
  */
 export function follow(
   caller: AbortSignal | undefined,
-  done = (): void => undefined,
+  done?: () => void,
 ): Pick<Following, 'stop' | 'end'> & { readonly controller: AbortController } {
   const controller = new AbortController();
   const fire = () => {
-    done();
+    done?.();
     controller.abort(caller?.reason);
   };
   let forget = (): void => undefined;
@@ -125,13 +125,13 @@ export function follow(
   return {
     controller,
     stop(...users) {
-      done();
+      done?.();
       if (caller === undefined || caller.aborted) return;
       forget();
       forget = followWeakly(caller, controller, users);
     },
     end() {
-      done();
+      done?.();
       forget();
     },
   };

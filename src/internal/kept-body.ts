@@ -1,7 +1,6 @@
 import { ProtocolError } from '../errors.js';
 import { onAbort, startDeadline } from './abort.js';
 import { readUpTo } from './read-up-to.js';
-import { isObject } from './record.js';
 
 /** The largest request body that is kept to be sent again. */
 export const BODY_LIMIT_BYTES = 1024 * 1024;
@@ -220,5 +219,5 @@ function keepWhole(copy: Request): ReadBody {
 
 /** Checks the shape, not the class: some fetches have streams of their own kind, or none. */
 export function isStream(body: unknown): body is ReadableStream<Uint8Array<ArrayBuffer>> {
-  return isObject(body) && 'getReader' in body;
+  return typeof body === 'object' && body !== null && 'getReader' in body;
 }

@@ -1,5 +1,3 @@
-import { isObject } from './record.js';
-
 /** Marks requests of the library itself, for every copy of the package. */
 const OWN: unique symbol = Symbol.for('exact-change.own-request');
 
@@ -13,5 +11,5 @@ export function markOwnRequest(init: RequestInit): RequestInit {
 }
 
 export function isOwnRequest(init: RequestInit | null | undefined): boolean {
-  return isObject(init) && OWN in init;
+  return typeof init === 'object' && init !== null && OWN in init;
 }

@@ -1,4 +1,3 @@
-import { isObject } from './record.js';
 import { hasSecrets, redact } from './redact.js';
 
 /** Depth of causes that is read, because a chain of causes may have no end. */
@@ -64,7 +63,7 @@ function copyOf(error: object, copies: Map<object, Error>, depth: number): Error
 /** Whether every part that a value shows can be read, and no part shows a secret. */
 function isClean(value: unknown, seen: Set<object>, depth: number): boolean {
   if (typeof value === 'string') return redact(value) === value;
-  if (!isObject(value) || BRAND in value || seen.has(value)) return true;
+  if (typeof value !== 'object' || value === null || BRAND in value || seen.has(value)) return true;
   seen.add(value);
   if (depth > DEEPEST || seen.size > MOST_PARTS) return false;
   const names = isError(value)
@@ -88,5 +87,10 @@ function isError(value: unknown): value is object {
 
 function isTransparent(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
-  return Array.isArray(value) || !isObject(prototype) || Object.getPrototypeOf(prototype) === null;
+  return (
+    Array.isArray(value) ||
+    typeof prototype !== 'object' ||
+    prototype === null ||
+    Object.getPrototypeOf(prototype) === null
+  );
 }

@@ -8,7 +8,7 @@ import {
   type KeptBody,
 } from './kept-body.js';
 import { takePlain, type CallParts, type Fetch, type Input } from './plain-call.js';
-import { isObject, isPlain } from './record.js';
+import { isPlain } from './record.js';
 
 // Headers that fetch itself drops when a redirect leaves the origin.
 const CREDENTIAL_HEADERS = ['authorization', 'cookie', 'host', 'proxy-authorization'] as const;
@@ -185,7 +185,7 @@ function makeRequest(input: Input, init: RequestInit): Request {
 }
 
 function isRequest(input: unknown): input is Request {
-  return isObject(input) && 'headers' in input && 'signal' in input;
+  return typeof input === 'object' && input !== null && 'headers' in input && 'signal' in input;
 }
 
 // Typed as boolean, because the compiler knows only one class Request.
@@ -195,7 +195,12 @@ function isNative(input: Input): boolean {
 
 /** Checks the shape only, because older runtimes take signals of another implementation. */
 function isSignal(signal: unknown): signal is AbortSignal {
-  return isObject(signal) && 'aborted' in signal && 'addEventListener' in signal;
+  return (
+    typeof signal === 'object' &&
+    signal !== null &&
+    'aborted' in signal &&
+    'addEventListener' in signal
+  );
 }
 
 /**
