@@ -10,6 +10,6 @@ export { chooseFunding } from './plan/choose-funding.js';
 export { holdingsIn, readFirstHoldings } from './plan/holdings.js';
 export { makePlan } from './plan/plan.js';
 export { decidedOutcome } from './reconcile/open-swaps.js';
-export { forgetAccounts } from './reconcile/swap-outcome.js';
+export { readAfter } from './reconcile/swap-outcome.js';
 export { keepToppedUp, onceToppedUp } from './top-up.js';
 export { warmSwap } from './warm-swap.js';

@@ -1,3 +1,4 @@
+import { text } from 'node:stream/consumers';
 import {
   memoryJournal,
   SOLANA_MAINNET,
@@ -7,9 +8,13 @@ import {
 } from 'exact-change';
 import { describe, expect, it } from 'vitest';
 import { listOf } from '../helpers/attempts.js';
+import { createCoordination, withCoordination } from '../../src/journal/registry.js';
+import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { landed, until } from '../helpers/chain.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
+import { answerTerms, isPaid, sellerOfTest } from '../helpers/seller.js';
+import { answer, offerOf, settle, settlementHeader } from '../helpers/settling.js';
 import { signedOf, timesSpent } from '../helpers/spends.js';
 import { paidOf } from '../helpers/worth.js';
 
@@ -199,3 +204,88 @@ describe('a swap with an unknown fate, left by a client that closed', () => {
     }
   });
 });
+
+it('is followed by no second swap when its call is aborted and payments land meanwhile', async () => {
+  const [abandoned, allLanded, answered] = [gate(), gate(), gate()];
+  const { locks, ...others } = createCoordination();
+  let swapLocks = 0;
+  const hold: typeof locks.hold = (names, work, signals) =>
+    locks.hold(
+      names,
+      async () => {
+        if (names.some((name) => name.startsWith('swap '))) swapLocks += 1;
+        // The next call looks for swaps of others after the aborted call has left its own.
+        if (swapLocks === 2) await abandoned.opened;
+        return work();
+      },
+      signals,
+    );
+  const shared = { ...others, locks: { hold } };
+  const inner = withCoordination(memoryJournal(), shared);
+  const journal: Journal = {
+    ...inner,
+    coordination: () => shared,
+    put: async (attempt, along) => {
+      await inner.put(attempt, along);
+      if (attempt.state === 'abandoned') abandoned.open();
+    },
+  };
+  let sends = 0;
+  const node = await sellerOfTest((request, response) => {
+    void (async () => {
+      const body = await text(request);
+      if (body.includes('"sendTransaction"')) {
+        sends += 1;
+        await (sends === 1 ? abandoned : allLanded).opened;
+      }
+      const headers = { 'content-type': 'application/json' };
+      const reply = await fetch(sandbox.rpcUrl, { method: 'POST', headers, body });
+      response.writeHead(reply.status, headers).end(await reply.text());
+    })();
+  });
+  let landings = 0;
+  const seller = await sellerOfTest((request, response) => {
+    if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
+    void settle(sandbox, request).then(async (settlement) => {
+      if (request.url !== '/next') {
+        landings += 1;
+        if (landings === 3) allLanded.open();
+        await answered.opened;
+      }
+      answer(response, 200, { ok: true }, settlementHeader({ ...settlement }));
+    });
+  });
+  const options = { autoSwap: true, swapFrom: ['USDT'], rpcUrl: node.url, journal };
+  const payer = await payerOn(sandbox, { SOL: '0.5', USDT: '5' }, options);
+  await payer.client.warm();
+  const leader = new AbortController();
+  const later: Promise<Response>[] = [];
+  payer.client.on('swap.signed', () => {
+    if (later.length > 0) return;
+    for (const path of ['/1', '/2', '/3']) later.push(payer.client.fetch(seller.url + path));
+  });
+  let checks = 0;
+  const next = new Promise<Response>((resolve) => {
+    payer.client.on('balance.checked', () => {
+      checks += 1;
+      // The next call waits for the swap of the first.
+      if (checks === 1) resolve(payer.client.fetch(`${seller.url}/next`));
+      // The later calls wait for the swap's lock of the mint by then, so they hold tokens first.
+      if (checks < 5) return;
+      setImmediate(() => leader.abort());
+    });
+  });
+  const first = payer.client.fetch(`${seller.url}/first`, { signal: leader.signal });
+  await expect(first).rejects.toThrow();
+  expect((await next).status).toBe(200);
+  answered.open();
+  expect((await Promise.all(later)).map(({ status }) => status)).toEqual([200, 200, 200]);
+  expect([swaps(payer), await swappedOf(payer)]).toEqual([1, 1]);
+});
+
+/** Returns a gate that work can wait at. */
+function gate(): { readonly opened: Promise<void>; open(): void } {
+  let open = (): void => undefined;
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  return { opened, open: () => open() };
+}

@@ -37,11 +37,9 @@ export async function swapAndHold(
   const { id } = task;
   throwIfAborted(task.signal);
   const earlier = await finishOpenSwaps(context, offer.mint, task);
-  // The known balance may be older than that swap.
-  if (earlier.hadOpenSwaps) await context.ledger.forget(choice.facts.source);
   const facts = await freshFacts(context, choice, task.signal);
   const held = await holdTokens(context, choice, id, task.signal);
-  if (held !== undefined) return { ...held, swap: earlier.swap };
+  if (held !== undefined) return { ...held, swap: earlier };
   let taken: Taken | undefined;
   // Hold the tokens before the swap releases its locks: calls that wait for them come first then.
   const onConfirmed = async () => {

@@ -11,7 +11,7 @@ import { isForgotten } from './forgotten.js';
 import { endDecided, endUnpaid, releaseOrphans } from './orphaned-attempts.js';
 import { attemptsInState } from './resume-once.js';
 import { askSwap, endOfSwap, landSwap, sentSwap, type SwapEnd, type Swapped } from './swap-end.js';
-import { forgetAccounts } from './swap-outcome.js';
+import { readAfter } from './swap-outcome.js';
 
 type SwapFor = Pick<Task, 'emit' | 'signal' | 'moved'>;
 
@@ -20,20 +20,19 @@ type SwapFor = Pick<Task, 'emit' | 'signal' | 'moved'>;
  * Such a swap may still bring the tokens, so a new swap could swap twice for one purchase.
  *
  * Sends the same bytes again until the chain has decided. With `policy.approve`, it only asks the
- * chain, because the approver may have refused since. Throws `swap_uncertain` if no node gives the
- * fate.
+ * chain, because the approver may have refused since. Resolves to the last swap that succeeded and
+ * that a node shows. Throws `swap_uncertain` if no node gives the fate.
  */
 export async function finishOpenSwaps(
   context: PaymentContext,
   mint: Address,
   task: SwapFor,
-): Promise<{ readonly hadOpenSwaps: boolean; readonly swap: Swapped | undefined }> {
+): Promise<Swapped | undefined> {
   // Release orphans first, because the swap of a process that just died is on a reserved attempt.
   await releaseOrphans(context);
   const abandoned = await attemptsInState(context, 'abandoned');
-  const open = abandoned.filter((attempt) => attempt.mint === mint);
   let last: Swapped | undefined;
-  for (const attempt of open) {
+  for (const attempt of abandoned.filter((each) => each.mint === mint)) {
     const { swap, at } = attempt;
     // Never send a swap that is recorded as decided: its bytes may never have been sent, because
     // the journal failed when they were recorded.
@@ -48,7 +47,7 @@ export async function finishOpenSwaps(
       if (end.outcome !== undefined) await endDecided(context, attempt, end.outcome);
     }
   }
-  return { hadOpenSwaps: open.length > 0, swap: last };
+  return last;
 }
 
 /**
@@ -99,7 +98,8 @@ async function finishSwap(
     locks.hold([mintLock(mint), LAMPORTS_LOCK], land, [signal, closing.signal]),
     signal,
   );
-  if (landing.outcome !== 'unknown') await forgetAccounts(context, swap);
+  if (landing.outcome !== 'unknown')
+    await readAfter(context, swap, 'slot' in landing ? landing.slot : undefined);
   if (landing.outcome === 'failed') emit('swap.failed', { signature, code: 'swap_failed' });
   const end = await endOfSwap(context, swap, landing);
   if (end === undefined) throw undecidedSwap(swap);

@@ -168,10 +168,10 @@ export async function endIfDecided(context: PaymentContext, attempt: Attempt): P
     await endUnpaid(context, attempt);
     return true;
   }
-  const { decidedOutcome, forgetAccounts } = await swapEngine();
+  const { decidedOutcome, readAfter } = await swapEngine();
   const outcome = swap.outcome ?? (await decidedOutcome(context, attempt.at, swap));
   if (outcome === undefined) return false;
-  await forgetAccounts(context, swap);
+  await readAfter(context, swap);
   await endDecided(context, attempt, outcome);
   return true;
 }

@@ -198,12 +198,22 @@ export async function rememberSince(
   await ledger.see(account, known ?? { amount: least, at: config.runtime.now() });
 }
 
-/** Forgets the balances of a swap's accounts, because the swap may have changed them. */
-export async function forgetAccounts(
-  { ledger }: PaymentContext,
+/**
+ * Corrects the known balances of the accounts of a decided swap that another call signed.
+ *
+ * The balance of the output is read after `slot`, not forgotten: the swap's own call may have noted
+ * it, and payments may have left since. If a reading follows no known balance, the holds of these
+ * payments subtract them a second time.
+ */
+export async function readAfter(
+  context: PaymentContext,
   { source, output }: Pick<SignedSwap, 'source' | 'output'>,
+  slot = 0,
 ): Promise<void> {
-  await Promise.all([ledger.forget(source), ledger.forget(output)]);
+  const { ledger } = context;
+  await ledger.forget(source);
+  const known = await readSince(context, output, slot);
+  await (known === undefined ? ledger.forget(output) : ledger.see(output, known));
 }
 
 /**
