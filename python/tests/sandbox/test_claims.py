@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from exact_change import Client, file_journal
+from exact_change._journal.registry import wallet_of
 from exact_change._journal.released_claims import ClaimsWithReleases
 from exact_change._kernel.hosts import loop_host, threads
 from exact_change._kernel.signals import Signal
@@ -22,7 +23,7 @@ from ..buyer import journal_of
 from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
 from ..payer import PRICE, Payer, failure_of, until
-from ..seller import Reply, Seen, offer, settle, terms
+from ..seller import MAINNET, Reply, Seen, offer, settle, terms
 
 
 class _Claims:
@@ -122,6 +123,8 @@ def test_ends_a_call_although_the_journal_cannot_drop_its_claim(
         failure_of(lambda: buy(payer), "already_spent")
         failure_of(lambda: buy(again), "already_spent")
         assert (payer.signed, again.signed) == (["payment"], [])
+        # The process does not remember claims of calls that have ended.
+        assert not wallet_of(payer.wallet.address, MAINNET).claims
         # The drop is repeated until the journal records it, for other processes.
         (receipt,) = payer.client.receipts()
         keeps.is_broken = False
