@@ -14,7 +14,7 @@ export const EXITS = {
   timeout: [28, 'A step took too long'],
   tls: [60, 'The certificate of a server is not valid'],
   swapped: [70, 'Tokens were swapped, but nothing was paid'],
-  uncertain: [75, 'A signed transaction may still land: run `exact-change resume`'],
+  uncertain: [75, 'A transaction may still land: run `exact-change resume`, or look up the swap'],
   spent: [76, 'The call is paid, but its answer is lost'],
   interrupted: [130, 'Ctrl-C, and no transaction of the command can land'],
 } as const satisfies Readonly<Record<string, readonly [code: number, when: string]>>;

@@ -28,7 +28,8 @@ export function failureReport(error: unknown): Report {
   }
   const { code, funds, message, untrusted = {} } = error;
   const link = linkOf(error);
-  const next = funds === 'uncertain' ? 'exact-change resume asks the chain.' : NEXT[code];
+  const asksChain = funds === 'uncertain' && code !== 'swap_uncertain';
+  const next = asksChain ? 'exact-change resume asks the chain.' : NEXT[code];
   return {
     ...{ exit, funds },
     json: { error: error.toJSON() },

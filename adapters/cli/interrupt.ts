@@ -89,12 +89,15 @@ function follow({ open, landed }: Work, event: ClientEvent): void {
 }
 
 function reportOf({ open, landed }: Work): Report | undefined {
-  if (open.size > 0)
+  const signed = [...open.values()];
+  if (signed.length > 0)
     return saying(
       'uncertain',
-      `What is signed may still land: ${listOf([...open.values()])}. Nothing more is signed.`,
-      'exact-change resume asks the chain what became of it.',
-      [...open.values()],
+      `What is signed may still land: ${listOf(signed)}. Nothing more is signed.`,
+      signed.some(({ kind }) => kind === 'payment')
+        ? 'exact-change resume asks the chain what became of it.'
+        : 'Look up its signature before you swap again: exact-change resume knows only payments.',
+      signed,
     );
   if (landed.length === 0) return undefined;
   return landed.some(({ kind }) => kind === 'payment')

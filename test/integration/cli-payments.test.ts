@@ -291,6 +291,24 @@ describe('exact-change fetch that ends while its payment is open', () => {
     expect(await spent(wallet)).toBe(2);
   });
 
+  it('is uncertain to resume while its swap may still land', async () => {
+    const wallet = await buyer({ SOL: '0.5' });
+    const run = command.start(['fetch', '-y', url], wallet);
+    await new Promise<void>((resolve) => {
+      sandbox.controls.node.intercept = (method, _, next) => {
+        if (method !== 'sendTransaction') return next();
+        resolve();
+        return new Promise(() => undefined);
+      };
+    });
+    run.child.kill('SIGKILL');
+    await run.ended;
+    expect(await command.json(['resume'], wallet)).toMatchObject({
+      code: 75,
+      object: { funds: 'uncertain', changed: [{ state: 'abandoned' }], open: [] },
+    });
+  });
+
   it('is awaited by resume also while its own command still runs', async () => {
     const wallet = await buyer({ USDC: '1' });
     let settlePaid = async (): Promise<unknown> => undefined;
@@ -305,7 +323,7 @@ describe('exact-change fetch that ends while its payment is open', () => {
     await settlePaid();
     expect(await resume.ended).toMatchObject({
       code: 0,
-      stderr: expect.stringContaining('Nothing is open.'),
+      stderr: expect.stringContaining('No payment is open.'),
     });
   });
 

@@ -51,7 +51,7 @@ describe('the command', () => {
     expect((await command.run(['budget', '--max-per-day', '0.02'])).stdout).toMatch(
       /maxPerDay +█{12}░{12} +0\.01 of 0\.02 USD/,
     );
-    expect((await command.run(['resume'])).stderr).toBe('Nothing is open.\n');
+    expect((await command.run(['resume'])).stderr).toBe('No payment is open.\n');
   });
 
   it('checks a setup with doctor, and states the next step for each failure', async () => {

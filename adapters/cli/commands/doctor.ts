@@ -109,7 +109,7 @@ async function checkJournal({ client, settings }: OpenClient): Promise<Finding[]
     if (state === 'pending' || state === 'uncertain') open += 1;
   return [
     open === 0
-      ? ok('journal', `${settings.journal}, nothing is open`)
+      ? ok('journal', `${settings.journal}, no payment is open`)
       : warn('journal', `${settings.journal}, open payments: ${open}`, 'exact-change resume'),
   ];
 }

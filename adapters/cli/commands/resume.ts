@@ -16,12 +16,13 @@ export const resumeCommand: Command<ResumeFlags> = (invocation) =>
     progress.step('asking the chain; a payment that never lands takes a minute or two');
     const changed = await resumed(client, flags.wait ?? true).finally(() => progress.end());
     const open = await openReceipts(client);
+    const mayLand = open.length > 0 || changed.some(({ state }) => state === 'abandoned');
     return {
-      ...(open.length === 0 ? {} : { exit: 'uncertain' as const, funds: 'uncertain' as const }),
+      ...(!mayLand ? {} : { exit: 'uncertain' as const, funds: 'uncertain' as const }),
       json: { changed, open },
       text: changed.map((receipt) => formatReceipt(receipt)).join('\n\n'),
       notes: [
-        ...(changed.length === 0 && open.length === 0 ? ['Nothing is open.'] : []),
+        ...(changed.length === 0 && open.length === 0 ? ['No payment is open.'] : []),
         ...open.map((receipt) => `Still open: ${formatReceipt(receipt)}`),
       ],
     };

@@ -78,5 +78,8 @@ describe('the report of an interrupted call', () => {
     const report = reportAfter(events);
     expect([report.exit, report.funds]).toEqual([funds, funds]);
     expect(report.said).toContain(signature);
+    // Only payments are on record, so resume cannot tell of a swap.
+    const mayBePaid = funds === 'uncertain' && signature === PAYMENT;
+    expect(report.said.includes('exact-change resume asks')).toBe(mayBePaid);
   });
 });
