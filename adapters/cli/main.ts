@@ -2,7 +2,7 @@ import { CommanderError } from 'commander';
 import { EXITS, type Exit } from './exits.js';
 import { hasCode } from '../../src/internal/error-code.js';
 import { buildProgram } from './program.js';
-import { jsonText } from './clean.js';
+import { cleanForTerminal, jsonText } from './clean.js';
 import type { Report } from './report.js';
 import type { GlobalFlags } from './settings.js';
 import { terminalOf, type Terminal } from './terminal.js';
@@ -72,6 +72,7 @@ function show(terminal: Terminal, report: Report, isJson: boolean): void {
     return;
   }
   if (text !== '') terminal.print(text);
-  for (const note of notes)
+  // A note may repeat what the person typed, or an error of another program.
+  for (const note of notes.map(cleanForTerminal))
     terminal.say(exit === 'done' ? note : terminal.errorColors.yellow(note));
 }

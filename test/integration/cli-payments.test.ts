@@ -186,6 +186,8 @@ describe('exact-change fetch', () => {
     expect((await command.run(['fetch', seller.url], wallet)).stdout).toBe(evil);
     const { stdout } = await command.onTerminal(['fetch', seller.url], wallet).ended;
     expect(stdout.trim()).toBe('\ufffd[2J\ufffd]0;owned\ufffd \ufffdpaid\ufffd');
+    const refused = await command.run(['fetch', 'http://a\u001b[2J/'], wallet);
+    expect(refused.stderr).toContain('http://a\ufffd[2J/');
   });
 });
 
