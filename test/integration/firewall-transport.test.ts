@@ -10,29 +10,22 @@ import {
   type ErrorCode,
   type SwapBuild,
   type SwapQuote,
-  type TokenBalance,
   type Transport,
 } from 'exact-change';
-import type { SandboxWallet } from 'exact-change-sandbox';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { concat, keyBytes, table, u16, u64, type Table } from '../corpus/accounts.js';
-import { ATTACKER, MINTS, PROGRAMS, someKey, SYSVARS, theirs } from '../corpus/addresses.js';
-import { base64, type Message } from '../corpus/build.js';
+import { concat, table, u16, u64 } from '../corpus/accounts.js';
+import { ATTACKER, MINTS, PROGRAMS, someKey, theirs } from '../corpus/addresses.js';
 import {
-  createAccount,
   type FilledInstruction,
   fromHex,
   instruction,
-  payer as paying,
   readonly,
   signer,
-  system,
   transferSol,
   withAccount,
   writable,
   written,
 } from '../corpus/instructions.js';
-import { sealed, type Parts } from '../helpers/foreign-transaction.js';
 import {
   inInstruction,
   inTransaction,
@@ -52,21 +45,18 @@ import { refusal } from '../helpers/untouched.js';
 
 const sandbox = await useSandbox({ slotMs: 0, confirmationMs: 0 });
 let honest: Transport;
-let stranger: SandboxWallet;
 
 const FUNDS = { SOL: '0.5', BONK: '5000000', USDC: '0.001', USDT: '1' } as const;
 const TOKENS = ['USDC', 'USDT', 'BONK', 'SOL', 'PYUSD'] as const;
 /** Price of the API in base units. */
 const PRICE = 10_000n;
-/** Base units of BONK, and lamports rounded up, for a base unit of USDC. */
+/** Base units of BONK for a base unit of USDC. */
 const BONK_FOR_USDC = 5_000n;
-const LAMPORTS_FOR_USDC = 7n;
 /** policy.maxFeeLamports: the maximal fees of a swap. */
 const FEES = 255_000n;
 
 beforeAll(async () => {
   honest = local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl });
-  stranger = await sandbox.createWallet(FUNDS);
   sandbox.chain.fundSol(ATTACKER, 1_000_000_000n);
   for (const symbol of TOKENS) await sandbox.chain.fundToken(ATTACKER, sandbox.mints[symbol], 1n);
 });
@@ -198,20 +188,12 @@ async function expectBought(
     PYUSD: before.amounts.PYUSD,
   });
   const got = after.amounts.USDC - before.amounts.USDC + PRICE;
-  const sold = {
-    BONK: before.amounts.BONK - after.amounts.BONK,
-    lamports: before.lamports - after.lamports,
-  };
-  const bySol = quoted?.inputMint === MINTS.wsol;
-  const [spent, rate] = bySol
-    ? [sold.lamports - FEES, LAMPORTS_FOR_USDC]
-    : [sold.BONK, BONK_FOR_USDC];
+  const spent = before.amounts.BONK - after.amounts.BONK;
   expect(got).toBeGreaterThanOrEqual(BigInt(quoted?.minOutAmount ?? 0));
   expect(spent).toBeLessThanOrEqual(BigInt(quoted?.maxInAmount ?? 0));
   // Slippage and rounding take at most 2% of the fair price.
-  expect(spent * 100n).toBeLessThanOrEqual(got * rate * 102n);
-  if (bySol) expect(sold.BONK).toBe(0n);
-  else expect(sold.lamports).toBeLessThanOrEqual(FEES);
+  expect(spent * 100n).toBeLessThanOrEqual(got * BONK_FOR_USDC * 102n);
+  expect(before.lamports - after.lamports).toBeLessThanOrEqual(FEES);
   expect(receiptOf(response)?.swap?.outAmount).toBe(got.toString());
 }
 
@@ -253,11 +235,6 @@ describe('a service that lies in its quote', () => {
     [
       ['tells the truth', 'defused', {}],
       [
-        'asks for a twentieth more',
-        'swap_overhead_too_high',
-        quoting((quote) => taking(quote, ((BigInt(quote.inAmount) * 21n) / 20n).toString())),
-      ],
-      [
         'asks for a hundredth less than it takes',
         rule('swap_max_in'),
         quoting((quote) => taking(quote, ((BigInt(quote.inAmount) * 99n) / 100n).toString())),
@@ -268,38 +245,9 @@ describe('a service that lies in its quote', () => {
         quoting((quote) => ({ ...quote, quotedAt: -1 })),
       ],
       [
-        'takes a platform fee',
-        'quote_mismatch',
-        quoting((quote) => ({ ...quote, platformFeeBps: 50 })),
-      ],
-      [
-        'reports a price impact of a third',
-        'price_impact_too_high',
-        quoting((quote) => ({ ...quote, priceImpactBps: 3_333 })),
-      ],
-      [
-        'reports no price impact',
-        'defused',
-        quoting((quote) => ({ ...quote, priceImpactBps: null })),
-      ],
-      [
         'writes a prompt as the names of its venues',
         'defused',
         quoting((quote) => ({ ...quote, route: [PROMPT, `\u202e${PROMPT}`] })),
-      ],
-      [
-        'writes a prompt as its own name',
-        'quote_mismatch',
-        quoting((quote) => ({ ...quote, provider: PROMPT })),
-      ],
-      [
-        'adds fields that name prototypes',
-        'defused',
-        quoting((quote) => {
-          const odd =
-            '"__proto__":{"maxInAmount":"9","outAmount":"9"},"constructor":{"prototype":{"payTo":"x"}},"toString":1,"then":2';
-          return JSON.parse(`{${odd},${JSON.stringify(quote).slice(1)}`);
-        }),
       ],
       [
         'writes a million digits',
@@ -311,7 +259,6 @@ describe('a service that lies in its quote', () => {
         'defused',
         quoting((quote) => ({ ...quote, route: new Array<string>(100_000).fill('Venue') })),
       ],
-      ['answers null', 'quote_mismatch', quoting(() => null)],
     ],
     ['transaction'],
   );
@@ -407,49 +354,19 @@ describe('a service that lies in the swap instruction', () => {
     ],
   ]);
 
-  describe('with a change of its signers or its program', () => {
-    const cosigned = lie((swap) => alsoNaming(swap, signer(ATTACKER)));
-    const otherUser = lie((swap) => withAccount(swap, ACCOUNT.user, signer(ATTACKER)));
-    declare(
-      [
-        ['wants the attacker to sign too', rule('transaction_signers'), cosigned],
-        ['wants the attacker to sign as the user', rule('transaction_signers'), otherUser],
-        [
-          "calls the attacker's program",
-          rule('one_swap'),
-          lie((swap) => ({ ...swap, programAddress: ATTACKER })),
-        ],
-      ],
-      ['transaction'],
-    );
-    declare(
-      [
-        ['wants the attacker to sign too', rule('extra_signer'), cosigned],
-        ['wants the attacker to sign as the user', rule('extra_signer'), otherUser],
-        [
-          "calls the attacker's program",
-          rule('swap_program'),
-          lie((swap) => ({ ...swap, programAddress: ATTACKER })),
-        ],
-        [
-          'calls the token program',
-          rule('swap_program'),
-          lie(({ data }) => ({ programAddress: PROGRAMS.token, accounts: [], data })),
-        ],
-        [
-          'names more accounts than a transaction locks',
-          rule('swap_accounts'),
-          lie((swap) =>
-            alsoNaming(
-              swap,
-              ...Array.from({ length: 129 }, (_, index) => readonly(someKey(index))),
-            ),
-          ),
-        ],
-      ],
-      ['instruction'],
-    );
+  // `test/corpus/` has everything that may stand around a swap.
+  const around = inTransaction((parts, { wallet, own }) => {
+    const hostile = [
+      transferSol(wallet, ATTACKER, 400_000_000n),
+      instruction(
+        PROGRAMS.token,
+        [writable(own.BONK), readonly(ATTACKER), signer(wallet)],
+        concat([4], u64(2n ** 64n - 1n)),
+      ),
+    ];
+    return { ...parts, instructions: [...hostile, ...parts.instructions, ...hostile] };
   });
+  declare([['transfers SOL and approves the attacker', 'defused', around]], ['transaction']);
 });
 
 describe('a service that answers something other than a swap instruction', () => {
@@ -571,409 +488,41 @@ describe('a service that answers something other than a swap instruction', () =>
   );
 });
 
-describe('a service that lies in the transaction around the swap', () => {
-  const parts = (change: (parts: Parts, victim: Victim) => Parts | string): Lie =>
-    inTransaction(change);
-  /** Puts hostile instructions before and after the swap. */
-  const around = (make: (victim: Victim) => readonly FilledInstruction[]): Lie =>
-    parts((honestly, victim) => {
-      const hostile = make(victim);
-      return { ...honestly, instructions: [...hostile, ...honestly.instructions, ...hostile] };
-    });
-  const spl = (
-    make: (
-      victim: Victim,
-    ) => readonly [accounts: FilledInstruction['accounts'], data: ArrayLike<number>],
-    program: Address = PROGRAMS.token,
-  ) => around((victim) => [instruction(program, ...make(victim))]);
-  const sys = (
-    operation: number,
-    make: (
-      victim: Victim,
-    ) => readonly [accounts: FilledInstruction['accounts'], data?: ArrayLike<number>],
-  ) => around((victim) => [system(operation, ...make(victim))]);
-  const whole = u64(2n ** 64n - 1n);
-  const bonk = u64(1_000_000n);
-  const theirBonk = theirs(MINTS.bonk);
+describe('a service that lies in answers that no payment needs', () => {
+  const none: Transport['balance'] = async (request, options) =>
+    (await honest.balance(request, options)).map((balance) => ({
+      ...balance,
+      amount: '0',
+      uiAmount: '0',
+    }));
 
-  declare(
-    [
-      // Token program
-      [
-        'approves the attacker',
-        'defused',
-        spl(({ wallet, own }) => [
-          [writable(own.BONK), readonly(ATTACKER), signer(wallet)],
-          concat([4], whole),
-        ]),
-      ],
-      [
-        'gives a token account away',
-        'defused',
-        spl(({ wallet, own }) => [
-          [writable(own.USDC), signer(wallet)],
-          concat([6, 2, 1], keyBytes(ATTACKER)),
-        ]),
-      ],
-      [
-        'transfers tokens',
-        'defused',
-        spl(({ wallet, own }) => [
-          [writable(own.BONK), writable(theirBonk), signer(wallet)],
-          concat([3], bonk),
-        ]),
-      ],
-      [
-        'calls a batch of Token-2022',
-        'defused',
-        spl(
-          ({ wallet, own }) => [
-            [writable(own.PYUSD), writable(theirs(MINTS.pyusd)), signer(wallet)],
-            concat([255, 3, 9, 3], bonk),
-          ],
-          PROGRAMS.token2022,
-        ),
-      ],
-      // System program
-      [
-        'transfers SOL',
-        'defused',
-        around(({ wallet }) => [transferSol(wallet, ATTACKER, 400_000_000n)]),
-      ],
-      [
-        'assigns the wallet',
-        'defused',
-        sys(1, ({ wallet }) => [[paying(wallet)], keyBytes(ATTACKER)]),
-      ],
-      [
-        'creates an account that must sign',
-        rule('transaction_signers'),
-        sys(0, ({ wallet }) => [
-          [paying(wallet), paying(someKey(62))],
-          concat(u64(400_000_000n), u64(0n), keyBytes(ATTACKER)),
-        ]),
-      ],
-      [
-        'advances a durable nonce first',
-        rule('durable_nonce'),
-        parts((honestly, { wallet }) => ({
-          ...honestly,
-          instructions: [
-            system(4, [writable(someKey(40)), readonly(SYSVARS.recentBlockhashes), signer(wallet)]),
-            ...honestly.instructions,
-          ],
-        })),
-      ],
-      // Other programs and the structure
-      [
-        'creates an account for the attacker',
-        'defused',
-        around(({ wallet }) => [
-          createAccount({
-            payer: wallet,
-            account: theirs(MINTS.pyusd),
-            owner: ATTACKER,
-            mint: MINTS.pyusd,
-            tokenProgram: PROGRAMS.token2022,
-          }),
-        ]),
-      ],
-      [
-        'writes a prompt into a memo',
-        'defused',
-        parts((honestly) => ({
-          ...honestly,
-          instructions: [
-            ...honestly.instructions,
-            instruction(PROGRAMS.memo, [], Buffer.from(PROMPT)),
-          ],
-        })),
-      ],
-      [
-        "calls the attacker's program as the wallet",
-        'defused',
-        around(({ wallet, own }) => [
-          instruction(ATTACKER, [paying(wallet), writable(own.USDT)], [1]),
-        ]),
-      ],
-      [
-        'sets no compute limit and no compute price',
-        'defused',
-        parts((honestly) => ({ ...honestly, instructions: honestly.instructions.slice(-1) })),
-      ],
-      [
-        'has no swap',
-        rule('one_swap'),
-        parts((honestly) => ({ ...honestly, instructions: honestly.instructions.slice(0, -1) })),
-      ],
-      [
-        'has two swaps',
-        rule('one_swap'),
-        parts((honestly) => ({
-          ...honestly,
-          instructions: [...honestly.instructions, ...honestly.instructions.slice(-1)],
-        })),
-      ],
-      [
-        'has fifteen instructions',
-        rule('transaction_length'),
-        parts((honestly) => ({
-          ...honestly,
-          instructions: [
-            ...honestly.instructions,
-            ...Array.from({ length: 15 - honestly.instructions.length }, () =>
-              instruction(PROGRAMS.memo, [], [65]),
-            ),
-          ],
-        })),
-      ],
-      [
-        'uses another blockhash',
-        'defused',
-        parts((honestly) => ({ ...honestly, lifetime: someKey(99) })),
-      ],
-    ],
-    ['transaction'],
-  );
-});
-
-describe('a service that lies in the encoding or the accounts of the transaction', () => {
-  const parts = (change: (parts: Parts, victim: Victim) => Parts | string): Lie =>
-    inTransaction(change);
-  const numbers = (change: (message: Message) => Message): Lie =>
-    parts((honestly) => sealed(honestly, change));
-  const raw = (change: (bytes: Buffer) => ArrayLike<number>): Lie => ({
-    transaction: (answer) => ({
-      ...answer,
-      transaction: base64(Uint8Array.from(change(Buffer.from(answer.transaction, 'base64')))),
-    }),
-  });
-  const instead = (transaction: unknown): Lie => ({
-    transaction: (answer) => ({ ...answer, transaction }),
-  });
-  const unreadable = rule('transaction_encoding');
-  const loading = (lookupTableAddress: Address) => (message: Message) => ({
-    ...message,
-    addressTableLookups: [
-      ...(message.addressTableLookups ?? []),
-      { lookupTableAddress, readonlyIndexes: [0], writableIndexes: [] },
-    ],
-  });
-  /** Stores a lookup table with other entries than the transaction was compiled with. */
-  const tableOf = (
-    key: number,
-    claimed: (victim: Victim) => Address,
-    really: (victim: Victim) => Omit<Table, 'authority'>,
-  ): Lie =>
-    parts((honestly, victim) => {
-      const at = someKey(key);
-      sandbox.chain.setAccount(at, table({ ...really(victim), authority: ATTACKER }));
-      return { ...honestly, tables: { ...honestly.tables, [at]: [claimed(victim)] } };
-    });
-  const output = ({ own }: Victim) => own.USDC;
-
-  declare(
-    [
-      [
-        'pays its fee from another wallet',
-        rule('transaction_fee_payer'),
-        parts((honestly) => ({ ...honestly, feePayer: ATTACKER })),
-      ],
-      [
-        'builds the swap of another wallet',
-        rule('transaction_fee_payer'),
-        {
-          transaction: (_, _victim, quote) => honest.buildSwap({ wallet: stranger.address, quote }),
-        },
-      ],
-      [
-        'contains a signature',
-        rule('transaction_presigned'),
-        raw((bytes) => bytes.map((byte, at) => (at > 0 && at <= 64 ? at : byte))),
-      ],
-      // Encoding
-      ['answers with text that is no base64', unreadable, instead('!!!! this is no base64 !!!!')],
-      ['answers with ten megabytes', unreadable, instead('A'.repeat(10_000_000))],
-      ['adds a byte at the end', unreadable, raw((bytes) => concat(bytes, [0]))],
-      ['answers with null', unreadable, instead(null)],
-      // Accounts
-      [
-        'marks its programs as writable',
-        rule('transaction_accounts'),
-        numbers((message) => ({
-          ...message,
-          header: { ...message.header, numReadonlyNonSignerAccounts: 0 },
-        })),
-      ],
-      [
-        'names an account a second time by a lookup table',
-        rule('transaction_accounts'),
-        parts((honestly, { wallet }) => {
-          sandbox.chain.setAccount(someKey(220), table({ addresses: [wallet] }));
-          return sealed(honestly, loading(someKey(220)));
+  it('cannot change a payment by its terms, or by a claim that only a signature is missing', async () => {
+    const offer = {
+      ...({ index: 0, x402Version: 2, payable: true, amount: '1', mint: MINTS.usdc } as const),
+      ...({ network: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp', payTo: ATTACKER } as const),
+      feePayer: ATTACKER,
+    };
+    const rest: Partial<Transport> = {
+      balance: none,
+      parsePayment: () => Promise.resolve({ x402Version: 2, offers: [offer] }),
+      autoPay: () =>
+        Promise.resolve({
+          ...({ state: 'ready_to_sign', offer } as const),
+          payment: { transaction: 'AAAA', lastValidBlockHeight: '1' },
         }),
-      ],
-      // Lookup tables
-      [
-        'uses a lookup table that does not exist',
-        rule('lookup_table_owner'),
-        numbers(loading(someKey(221))),
-      ],
-      [
-        "uses a lookup table with the attacker's account as the output",
-        rule('swap_destination'),
-        tableOf(225, output, () => ({ addresses: [theirs(MINTS.usdc)] })),
-      ],
-      [
-        'uses an entry that a lookup table got in the same slot',
-        rule('lookup_table_entry'),
-        tableOf(228, output, (victim) => ({
-          addresses: [output(victim)],
-          lastExtendedSlot: 2n ** 40n,
-        })),
-      ],
-      [
-        'uses an honest lookup table of the attacker',
-        'defused',
-        tableOf(229, output, (victim) => ({ addresses: [output(victim)] })),
-      ],
-    ],
-    ['transaction'],
-  );
-});
-
-describe('a service that lies beside the transaction', () => {
-  const answering = (answer: Record<string, unknown>): Lie => ({
-    transaction: (honestly) => ({ ...honestly, ...answer }),
+    };
+    await expectOutcome(await buyer('transaction', { rest }), 'defused');
   });
-  const instead = (answer: unknown): Lie => ({ transaction: () => answer });
-  const unreadable = rule('transaction_encoding');
-
-  declare(
-    [
-      ['claims no expiry', 'defused', answering({ lastValidBlockHeight: '999999999999' })],
-      [
-        'claims infinite compute units',
-        'defused',
-        answering({ computeUnitLimit: Infinity, priorityFeeLamports: '9'.repeat(400) }),
-      ],
-      [
-        'returns another quote with it',
-        'defused',
-        answering({
-          quote: { inAmount: '1', maxInAmount: '999999999999', outputMint: MINTS.usdt },
-        }),
-      ],
-      [
-        'returns prompts with it',
-        'defused',
-        answering({ message: PROMPT, header: PROMPT, signature: 'A'.repeat(88) }),
-      ],
-      ['answers null', unreadable, instead(null)],
-      [
-        'answers through a prototype',
-        unreadable,
-        { transaction: (answer) => JSON.parse(`{"__proto__":${JSON.stringify(answer)}}`) },
-      ],
-    ],
-    ['transaction'],
-  );
-});
-
-describe('a service that lies about balances and terms', () => {
-  const balances = (change: (balance: TokenBalance) => unknown): Lie => ({
-    rest: {
-      balance: async (request, options) =>
-        (await honest.balance(request, options)).map(change) as TokenBalance[],
-    },
-  });
-  const rest = (methods: Partial<Transport>): Lie => ({ rest: methods });
-  const offer = {
-    index: 0,
-    x402Version: 2,
-    payable: true,
-    network: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
-    mint: MINTS.usdc,
-  } as const;
-  const paysAttacker = {
-    x402Version: 2,
-    offers: [{ ...offer, amount: '1', payTo: ATTACKER, feePayer: ATTACKER }],
-  } as const;
-
-  declare(
-    [
-      [
-        'a larger balance',
-        'defused',
-        balances((balance) => ({ ...balance, amount: '99999999999', uiAmount: '99999' })),
-      ],
-      [
-        'a balance of 0',
-        'defused',
-        balances((balance) => ({ ...balance, amount: '0', uiAmount: '0' })),
-      ],
-      ['other decimals', 'defused', balances((balance) => ({ ...balance, decimals: 0 }))],
-      [
-        'accounts of another wallet',
-        'defused',
-        balances((balance) => ({
-          ...balance,
-          tokenAccount: theirs(MINTS.usdc),
-          tokenProgram: ATTACKER,
-        })),
-      ],
-      ['balances that are null', 'defused', balances(() => null)],
-      [
-        'another payee, price and mint',
-        'defused',
-        rest({ parsePayment: () => Promise.resolve(paysAttacker) }),
-      ],
-      [
-        'that no payment is needed',
-        'defused',
-        rest({ parsePayment: () => Promise.resolve({ x402Version: 2, offers: [] }) }),
-      ],
-      [
-        'that the price is paid already',
-        'defused',
-        rest({
-          autoPay: () =>
-            Promise.resolve({
-              state: 'ready_to_present',
-              offer,
-              header: { name: 'PAYMENT-SIGNATURE', value: 'AAAA' },
-            }),
-        }),
-      ],
-      [
-        'that a payment to the attacker only needs a signature',
-        'defused',
-        rest({
-          autoPay: () =>
-            Promise.resolve({
-              state: 'ready_to_sign',
-              offer: paysAttacker.offers[0],
-              payment: { transaction: 'AAAA', lastValidBlockHeight: '1' },
-            }),
-        }),
-      ],
-    ],
-    ['transaction'],
-    'claims ',
-  );
 
   it('cannot cause a swap by claiming a balance of 0', async () => {
-    const none = lying(
-      sandbox,
-      honest,
-      'transaction',
-      balances((balance) => ({ ...balance, amount: '0', uiAmount: '0' })),
-    );
     const { address: wallet, secretKey } = await sandbox.createWallet({ ...FUNDS, USDC: '1' });
     const payer = payerOf(
       sandbox,
       { address: wallet, secretKey },
-      { autoSwap: true, transport: none },
+      {
+        autoSwap: true,
+        transport: lying(sandbox, honest, 'transaction', { rest: { balance: none } }),
+      },
     );
     await expectPaid(() => payer.client.fetch(usdc()));
     expect(payer.signed.map(({ kind }) => kind)).toEqual(['payment']);
@@ -1088,123 +637,5 @@ unsampled('a service that hangs or throws', () => {
   ])('%s', async (_name, expected, answer) => {
     const quote = answer as Transport['quote']; // The cast allows an answer that is no promise.
     await expectOutcome(await buyer('transaction', { rest: { quote } }), expected);
-  });
-});
-
-unsampled('a service that lies about a swap of SOL', () => {
-  const selling = (way: Way, lie: Lie) => buyer(way, lie, { swapFrom: ['SOL'] });
-  const also = (make: (victim: Victim) => readonly FilledInstruction[]): Lie =>
-    inTransaction((parts, victim) => ({
-      ...parts,
-      instructions: [...make(victim), ...parts.instructions, ...make(victim)],
-    }));
-  const row = (name: string, expected: Expected, lie: Lie) =>
-    [endOf(expected), name, expected, lie] as const;
-
-  it.each([
-    row('tells the truth', 'defused', {}),
-    row(
-      'wraps all of the SOL',
-      'defused',
-      also(({ wallet, own }) => [transferSol(wallet, own.SOL, 400_000_000n)]),
-    ),
-    row(
-      'unwraps the SOL for the attacker',
-      'defused',
-      also(({ wallet, own }) => [
-        instruction(PROGRAMS.token, [writable(own.SOL), writable(ATTACKER), signer(wallet)], [9]),
-      ]),
-    ),
-    row(
-      'lets the attacker close the wrapped SOL account',
-      'defused',
-      also(({ wallet, own }) => [
-        instruction(
-          PROGRAMS.token,
-          [writable(own.SOL), signer(wallet)],
-          concat([6, 3, 1], keyBytes(ATTACKER)),
-        ),
-      ]),
-    ),
-    row(
-      'takes more',
-      rule('swap_max_in'),
-      inInstruction((swap) => written(swap, NUMBER.quotedIn, u64(400_000_000n))),
-    ),
-    row(
-      "sells from the wallet's BONK",
-      rule('swap_source'),
-      inInstruction((swap, { own }) => withAccount(swap, ACCOUNT.source, writable(own.BONK))),
-    ),
-    row(
-      'may write to the BONK account',
-      rule('exposed_account'),
-      inInstruction((swap, { own }) => alsoNaming(swap, writable(own.BONK))),
-    ),
-  ])('ends in %s when it %s', async (_end, _name, expected, lie) => {
-    await expectOutcome(await selling('transaction', lie), expected);
-  });
-});
-
-unsampled('client.swap() over a lying service', () => {
-  const amount = 10_000_000n;
-  const swap = ({ payer }: Buyer) =>
-    payer.client.swap({ inputMint: MINTS.bonk, outputMint: 'USDC', amount });
-
-  it.each<[string, string, Lie]>([
-    [
-      'pays the output to the attacker',
-      'swap_destination',
-      inInstruction((call) => withAccount(call, ACCOUNT.destination, writable(theirs(MINTS.usdc)))),
-    ],
-    // An instruction for an exact input has its input first.
-    [
-      'takes a base unit more',
-      'swap_max_in',
-      inInstruction((call) => written(call, 8, u64(amount + 1n))),
-    ],
-    ['pays out nothing', 'swap_min_out', inInstruction((call) => written(call, 16, u64(0n)))],
-  ])('is refused when the service %s: rule %s', async (_name, id, lie) => {
-    for (const way of WAYS) {
-      const attacked = await buyer(way, lie);
-      const before = holdingOf(attacked.victim);
-      const error = await refusal(sandbox, attacked.payer, 'unsafe_swap', () => swap(attacked));
-      expect(error.details).toEqual(rule(id));
-      expect(holdingOf(attacked.victim)).toEqual(before);
-    }
-  });
-
-  it('swaps and gives no right away when hostile instructions surround the swap', async () => {
-    const attacked = await buyer(
-      'transaction',
-      inTransaction((parts, { wallet, own }) => ({
-        ...parts,
-        instructions: [
-          instruction(
-            PROGRAMS.token,
-            [writable(own.BONK), readonly(ATTACKER), signer(wallet)],
-            concat([4], u64(amount)),
-          ),
-          ...parts.instructions,
-          instruction(
-            PROGRAMS.token,
-            [writable(own.USDC), signer(wallet)],
-            concat([6, 2, 1], keyBytes(ATTACKER)),
-          ),
-        ],
-      })),
-    );
-    const before = holdingOf(attacked.victim);
-    const { outAmount } = await swap(attacked);
-    const after = holdingOf(attacked.victim);
-    expect(after.control).toEqual(before.control);
-    expect(before.amounts.BONK - after.amounts.BONK).toBe(amount);
-    expect((after.amounts.USDC - before.amounts.USDC).toString()).toBe(outAmount);
-    expect(outAmount).toBe('1998');
-    await expectOwnMessages(sandbox, attacked.payer, {
-      symbol: 'USDC',
-      amount: PRICE,
-      payTo: sandbox.merchant,
-    });
   });
 });

@@ -647,12 +647,6 @@ describe('inspectSwap, for an honest swap', () => {
 
 const sendSol = (wallet: string) =>
   instruction(SYSTEM, [payer(wallet), writable(ATTACKER)], [2, 0, 0, 0, ...u64(100_000_000n)]);
-const approve = async (wallet: string) =>
-  instruction(
-    TOKEN,
-    [writable(await own(wallet, 'USDC')), writable(ATTACKER), payer(wallet)],
-    [4, ...u64(2n ** 64n - 1n)],
-  );
 const newOwner = async (wallet: string) =>
   instruction(
     TOKEN,
@@ -661,9 +655,6 @@ const newOwner = async (wallet: string) =>
   );
 const memo = (wallet: string) =>
   instruction(MEMO, [payer(wallet)], [...Buffer.from('a gift for you')]);
-const doubledPrice = () =>
-  instruction('ComputeBudget111111111111111111111111111111', [], [3, ...u64(5n)]);
-
 /** An instruction that is added to an honest swap, and the id of the rule that it breaks. */
 const additions: readonly (readonly [
   string,
@@ -671,10 +662,7 @@ const additions: readonly (readonly [
   (wallet: string) => Instruction | Promise<Instruction>,
 ])[] = [
   ['a transfer of SOL', 'system_instruction', sendSol],
-  ['an approval', 'token_instruction', approve],
   ['a change of owner', 'token_instruction', newOwner],
-  ['a program that no swap needs', 'foreign_program', memo],
-  ['a second price of compute units', 'compute_budget', doubledPrice],
 ];
 
 unsampled('inspectSwap, for an honest swap with an added instruction', () => {
@@ -932,79 +920,15 @@ unsampled('lamports that an account of wrapped SOL does not count yet', () => {
   );
 });
 
-unsampled('inspectSwap, at a node that leaves out a part of its answer', () => {
-  it('accepts no swap without the inner instructions of its simulation', async () => {
-    const { swap, options } = await offered();
-    sandbox.controls.node.intercept = async (method, _params, next) => {
-      const answer = next();
-      if (method !== 'simulateTransaction') return answer;
-      // The answer to this method is an object with a value.
-      const { value, ...rest } = answer as { readonly value: Readonly<Record<string, never>> };
-      return { ...rest, value: { ...value, innerInstructions: null } };
-    };
-    const verdict = await inspectSwap(swap.transaction, options);
-    expectRefused(verdict, 'inner_shown');
-    expect(verdict.recomposed).toBeUndefined();
-  });
-});
-
-unsampled('inspectSwap, if another wallet controls an account of the wallet', () => {
-  const stranger = [...getAddressEncoder().encode(ATTACKER)];
-  const some = [1, 0, 0, 0, ...stranger];
-  const spoils: readonly (readonly [string, number, readonly number[]])[] = [
-    ['own_account_kind', 0, stranger],
-    ['own_account_owner', 32, stranger],
-    ['own_account_frozen', 108, [2]],
-    ['own_account_delegate', 72, some],
-    ['own_account_close_authority', 129, some],
-  ];
-  const used: readonly (readonly [SwapWish, MintSymbol])[] = [
-    [usdcToUsdt, 'USDC'],
-    [usdcToUsdt, 'USDT'],
-    [fromSol, 'SOL'],
-    [intoSol, 'SOL'],
-  ];
-
-  it.each(
-    // Each account is spoiled in one way at least, and each way is used once.
-    spoils.map((spoiled, index) => {
-      const [wish, symbol] = used[index % used.length]!;
-      return [wish.from, wish.to, symbol, ...spoiled, wish] as const;
-    }),
-  )(
-    'refuses a swap of %s to %s if the account for %s breaks %s',
-    async (_from, _to, symbol, rule, offset, bytes, wish) => {
-      const { wallet, swap, options } = await offered(wish, { ...funds, USDT: '1' }, 1_000n);
-      const at: Address = address(await own(wallet.address, symbol));
-      const account = sandbox.chain.account(at);
-      if (account === undefined) throw new Error(`there is no account at ${at}`);
-      const data = account.data.slice();
-      data.set(bytes, offset);
-      sandbox.chain.setAccount(at, { ...account, data });
-      const verdict = await inspectSwap(swap.transaction, options);
-      expectRefused(verdict, rule);
-      expect(verdict.recomposed).toBeUndefined();
-    },
-  );
-});
-
 unsampled('inspectSwap, for input that is no transaction', () => {
   const things: readonly (readonly [string, unknown])[] = [
-    ...['', ' ', 'null', 'AAAA', '!', '{}', 'a'.repeat(50_000_000)].map(
+    ...['', '!', 'AAAA', 'a'.repeat(50_000_000)].map(
       (text) => [`text of ${text.length}: ${text.slice(0, 9)}`, text] as const,
     ),
-    ...[undefined, null, true, 0, -1.5, 7n, Symbol('swap')].map(
-      (value) => [String(value), value] as const,
-    ),
-    ['a list', [1, 2, 3]],
-    ['an object', { transaction: 'AQ' }],
-    ['a function', () => 'AQ'],
+    ['undefined', undefined],
+    ['a symbol', Symbol('swap')],
     ['a promise', Promise.resolve('AQ')],
-    ['an ArrayBuffer', new ArrayBuffer(64)],
-    ['no bytes', new Uint8Array()],
-    ['a byte', Uint8Array.of(1)],
     ['zeros', new Uint8Array(1_232)],
-    ['a megabyte', new Uint8Array(1_000_000).fill(1)],
   ];
 
   it.each(things)(
