@@ -134,23 +134,6 @@ describe('a journal with a method that never answers', () => {
 });
 
 describe('a journal that stops answering', () => {
-  it('does not hide the reason of a failure when release hangs', async () => {
-    const payer = await createPayer({}, { journal: hanging('release') });
-    const error = await failureOf(payer.client.fetch(usdc()), 'insufficient_funds');
-    expect(error.funds).toBe('untouched');
-  });
-
-  it('keeps a signed swap from being sent, and the wallet stays usable', async () => {
-    const payer = await createPayer(SWAPPER, {
-      journal: hanging('put', ({ swap }) => swap !== undefined),
-    });
-    const error = await failureOf(payer.client.fetch(usdc()), 'journal_unavailable');
-    expect(error).toMatchObject({ funds: 'untouched', moved: [] });
-    await quiet();
-    expect(kinds(payer)).toEqual(['swap']);
-    expect((await payer.again({ autoSwap: true }).fetch(usdc())).status).toBe(200);
-  });
-
   it('keeps a signed payment from being sent after its swap', async () => {
     const payer = await createPayer(SWAPPER, {
       journal: hanging('put', ({ payment }) => payment !== undefined),
@@ -158,14 +141,6 @@ describe('a journal that stops answering', () => {
     const error = await failureOf(payer.client.fetch(usdc()), 'journal_unavailable');
     expect(error).toMatchObject({ funds: 'swapped', moved: [{ kind: 'swap' }] });
     expect(payer.events.map(({ type }) => type)).not.toContain('payment.sent');
-  });
-
-  it('does not keep the paid response from the caller, and emits a warning', async () => {
-    const payer = await createPayer(HOLDER, {
-      journal: hanging('put', ({ delivered }) => delivered),
-    });
-    expect(await (await payer.client.fetch(usdc())).json()).toMatchObject({ ok: true });
-    expect(payer.events.map(({ type }) => type)).toContain('warning');
   });
 
   it('frees the budget of a reservation that it made without an answer', async () => {
@@ -213,19 +188,4 @@ describe('policy.approve that never answers', () => {
       expect(await usedByCap(payer.client)).toEqual(UNUSED);
     },
   );
-
-  it('ends the call when its caller aborts', async () => {
-    let tell = (): void => undefined;
-    const asked = new Promise<void>((resolve) => (tell = resolve));
-    const approve = () => (tell(), never());
-    const payer = await createPayer(HOLDER, { policy: { approve } });
-    const controller = new AbortController();
-    const call = payer.client
-      .fetch(usdc(), { signal: controller.signal })
-      .catch((error: unknown) => error);
-    await asked;
-    controller.abort('had enough');
-    expect(await call).toBe('had enough');
-    expect(kinds(payer)).toEqual([]);
-  });
 });
