@@ -11,8 +11,6 @@ const IMITATION = '9hSR6S7WPtxmTojgo6GG3k4yDPecgJY292j7xrsUGWBu';
 
 interface Change {
   readonly asset?: string;
-  readonly amount?: string;
-  readonly payTo?: string;
   readonly extra?: object;
 }
 
@@ -30,41 +28,20 @@ afterAll(async () => {
 const offer = ({ extra, ...change }: Change) =>
   entryV2({ payTo: sandbox.merchant, extra: { feePayer: sandbox.feePayer, ...extra }, ...change });
 
-/** The claim of the seller, the code of the refusal, and the change of an honest offer. */
-const CLAIMS: readonly (readonly [
-  string,
-  'malformed_payment_required' | 'unsupported_offer',
-  (wallet: string) => object,
-])[] = [
-  ['claims 30 decimals', 'unsupported_offer', () => ({ extra: { decimals: 30 } })],
-  ['claims 7 decimals instead of 6', 'unsupported_offer', () => ({ extra: { decimals: '7' } })],
-  ['claims an object as decimals', 'unsupported_offer', () => ({ extra: { decimals: { of: 6 } } })],
-  [
-    'asks for 2^64 base units',
-    'malformed_payment_required',
-    () => ({ amount: '18446744073709551616' }),
-  ],
-  ['asks for a negative amount', 'malformed_payment_required', () => ({ amount: '-1' })],
-  ['asks for a fraction', 'malformed_payment_required', () => ({ amount: '0.5' })],
-  [
-    'names the paying wallet as the fee payer',
-    'unsupported_offer',
-    (wallet) => ({ extra: { feePayer: wallet } }),
-  ],
-  ['pays to the mint', 'unsupported_offer', () => ({ payTo: sandbox.mints.USDC.address })],
-];
-
 describe('a seller', () => {
-  it.each(CLAIMS)('is refused when it %s (%s)', async (_, code, change) => {
-    const payer = await payerOn(
-      sandbox,
-      { USDC: '1', SOL: '0.1', BONK: '1000000' },
-      { autoSwap: true },
-    );
-    terms = envelopeV2([offer(change(payer.address))]);
-    await refusal(sandbox, payer, code, () => payer.client.fetch(seller.url));
-    expect(seller.paid).toEqual([]);
-  });
+  it.each([30, '7', { of: 6 }])(
+    'is refused when it claims other decimals: %j',
+    async (decimals) => {
+      const payer = await payerOn(
+        sandbox,
+        { USDC: '1', SOL: '0.1', BONK: '1000000' },
+        { autoSwap: true },
+      );
+      terms = envelopeV2([offer({ extra: { decimals } })]);
+      await refusal(sandbox, payer, 'unsupported_offer', () => payer.client.fetch(seller.url));
+      expect(seller.paid).toEqual([]);
+    },
+  );
 
   it('is refused when it asks for a token that only calls itself USDC', async () => {
     sandbox.chain.setAccount(address(IMITATION), {

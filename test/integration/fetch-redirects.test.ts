@@ -138,6 +138,7 @@ describe('a redirect before the payment', () => {
       );
       if (!isExactChangeError(error, 'unsupported_offer')) throw error;
       expect([error.funds, error.moved, error.response?.status]).toEqual(['untouched', [], 402]);
+      expect(error.details.reason).toBe('redirected with a body');
       expect(twins.paid.seen.slice(-1).some(holdsPayment)).toBe(false);
       expect(await buyer.spent()).toBe(0n);
     },
