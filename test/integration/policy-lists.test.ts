@@ -287,6 +287,7 @@ it.each<[string, () => ListOptions]>([
   ['host', () => ({ hosts: ['127.0.0.1'] })],
   ['payee', () => ({ payees: [sandbox.merchant] })],
   ['mint', () => ({ mints: [sandbox.mints.USDC.address] })],
+  ['scheme', () => ({ schemes: ['exact'] })],
 ])('no longer presents a signed payment if its %s is denied by now', async (_, deny) => {
   let presented = 0;
   const seller = await sellerOfTest((request, response) => {

@@ -105,21 +105,6 @@ describe('a POST with a lost answer', () => {
     expect([seller.paid.length, payments(payer)]).toEqual([2, 1]);
   });
 
-  it.each([
-    { hosts: ['127.0.0.1'] },
-    { payees: [sandbox.merchant] },
-    { mints: ['USDC'] },
-    { schemes: ['exact'] },
-  ])('is not presented again if a list denies it by now: %j', async (deny) => {
-    const payer = await holder();
-    const seller = await losing(false);
-    const strict = payer.again({ policy: { deny } });
-    const repeatable = { ...post, repeatable: true };
-    for (const client of [payer.client, strict])
-      await failureOf(client.fetch(seller.url, repeatable), 'payment_uncertain');
-    expect([seller.paid.length, payments(payer)]).toEqual([1, 1]);
-  });
-
   it('is presented again under its key, and never paid twice', async () => {
     const payer = await holder();
     const seller = await losing(true);
