@@ -1,5 +1,3 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { ErrorCode, Retry } from 'exact-change';
 import type { AggregatorControls } from 'exact-change-sandbox';
 import { describe, expect, it } from 'vitest';
@@ -97,21 +95,6 @@ it.each([
 });
 
 unsampled('Jupiter', () => {
-  it('fails the call with jupiter_unavailable when it refuses connections', async () => {
-    const server = createServer();
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    // The server listens on TCP, so its address is neither the name of a pipe nor null.
-    const { port } = server.address() as AddressInfo;
-    await new Promise((resolve) => server.close(resolve));
-    const payer = await swapper(`http://127.0.0.1:${port}`);
-    const error = await refusal(sandbox, payer, 'jupiter_unavailable', () =>
-      payer.client.fetch(usdc()),
-    );
-    expect(error).toMatchObject({ retry: 'fresh', details: { status: 0 } });
-    expect(error.cause).toBeInstanceOf(Error);
-    expect(exposed(error)).not.toContain(API_KEY);
-  });
-
   it('cannot redirect a request with an API key', async () => {
     const elsewhere = await sellerOfTest((_, response) => void response.writeHead(200).end('{}'));
     const payer = await swapper();
@@ -143,14 +126,6 @@ unsampled('Jupiter', () => {
     await refusal(sandbox, payer, 'jupiter_unavailable', () =>
       capped.fetch(`${sandbox.apiUrl}/bonk`),
     );
-  });
-
-  it.each([401, 404, 410])('is asked at v2 when v1 answers %i', async (status) => {
-    for (const path of [QUOTE, INSTRUCTIONS])
-      sandbox.controls.aggregator.fault(path, { kind: 'status', status });
-    const payer = await swapper();
-    expect((await payer.client.fetch(usdc())).status).toBe(200);
-    expect(sandbox.controls.aggregator.calls('/swap/v2/build')).toBeGreaterThan(0);
   });
 
   it('is asked again after it has limited two requests', async () => {

@@ -8,7 +8,7 @@ import { encodeLine } from '../../adapters/journals/file/line.js';
 import { until } from '../helpers/chain.js';
 import { failureOf, payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { expectUntouched, refusal } from '../helpers/untouched.js';
+import { expectUntouched } from '../helpers/untouched.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 
@@ -20,30 +20,6 @@ async function place(): Promise<string> {
   onTestFinished(() => rm(directory, { recursive: true, force: true }));
   return join(directory, 'payments.jsonl');
 }
-
-it('rejects with not_allowed and names the list and the refused payee', async () => {
-  const payer = await payerOn(
-    sandbox,
-    { USDC: '1' },
-    { policy: { deny: { payees: [sandbox.merchant] } } },
-  );
-  const error = await refusal(sandbox, payer, 'not_allowed', () => payer.client.fetch(url()));
-  expect(error).toMatchObject({
-    name: 'PolicyError',
-    retry: 'never',
-    details: { list: 'deny.payees', value: sandbox.merchant },
-  });
-});
-
-it('rejects with approval_refused when the hook refuses', async () => {
-  const payer = await payerOn(sandbox, { USDC: '1' }, { policy: { approve: () => false } });
-  const error = await refusal(sandbox, payer, 'approval_refused', () => payer.client.fetch(url()));
-  expect(error).toMatchObject({
-    name: 'PolicyError',
-    retry: 'never',
-    details: { reason: 'refused' },
-  });
-});
 
 it('rejects with journal_locked while a process of another machine may use the file', async () => {
   const path = await place();

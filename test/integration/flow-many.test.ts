@@ -5,7 +5,7 @@ import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.
 import { signaturesOf, tokenAccount, tokenAmount, until } from '../helpers/chain.js';
 import { arrivingTogether, clientOn, decided, recorded } from '../helpers/flow.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { paidOf, UNUSED, usedByCap } from '../helpers/worth.js';
+import { paidOf } from '../helpers/worth.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 let legacy: LegacySeller;
@@ -165,24 +165,6 @@ describe('several calls of one wallet', () => {
   });
 });
 
-describe('twelve parallel calls with one signal', () => {
-  it('cause no warning of Node', async () => {
-    const warnings: Error[] = [];
-    const warn = (warning: Error) => warnings.push(warning);
-    process.on('warning', warn);
-    const client = clientFor(await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' }));
-    const { signal } = new AbortController();
-    const responses = await Promise.all(
-      Array.from({ length: 12 }, () => client.fetch(`${sandbox.apiUrl}/usdc`, { signal })),
-    );
-    expect(responses.map(({ status }) => status)).toEqual(Array.from({ length: 12 }, () => 200));
-    await Promise.all(responses.map(decided));
-    await client.close();
-    process.off('warning', warn);
-    expect(warnings.map(({ message }) => message)).toEqual([]);
-  });
-});
-
 describe('a call that its caller aborts', () => {
   it.each([
     'payment.required',
@@ -239,28 +221,6 @@ describe('two clients of one wallet', () => {
       expect(error).toMatchObject({ code: 'insufficient_funds', funds: 'untouched', moved: [] });
     await Promise.all(paid.map(decided));
     expect(await sandbox.balance(wallet.address, 'USDC')).toBe(0n);
-  });
-
-  it('share one budget for parallel calls', async () => {
-    const wallet = await sandbox.createWallet({ USDC: '1' });
-    const policy = { maxPerDay: '0.05' };
-    const [first, second] = [clientFor(wallet, { policy }), clientFor(wallet, { policy })];
-    const calls = Array.from({ length: 12 }, (_, call) =>
-      (call % 3 === 0 ? first : second).fetch(`${sandbox.apiUrl}/usdc`),
-    );
-    const settled = await Promise.allSettled(calls);
-    const refused = settled.flatMap((result) =>
-      result.status === 'rejected' ? [result.reason as unknown] : [],
-    );
-    expect(refused).toHaveLength(7);
-    for (const error of refused)
-      expect(error).toMatchObject({
-        code: 'budget_exhausted',
-        funds: 'untouched',
-        details: { cap: 'maxPerDay', limit: '0.05', unit: 'USD' },
-      });
-    for (const client of [first, second])
-      expect(await usedByCap(client)).toEqual({ ...UNUSED, maxPerDay: '0.05' });
   });
 
   it('have separate budgets when their journals are separate', async () => {
