@@ -250,6 +250,11 @@ describe('a service that lies in its quote', () => {
         quoting((quote) => ({ ...quote, route: [PROMPT, `\u202e${PROMPT}`] })),
       ],
       [
+        'writes a prompt as its own name',
+        'quote_mismatch',
+        quoting((quote) => ({ ...quote, provider: PROMPT })),
+      ],
+      [
         'writes a million digits',
         'quote_mismatch',
         quoting((quote) => ({ ...quote, inAmount: '9'.repeat(1_000_000) })),

@@ -1,4 +1,3 @@
-import { address } from '@solana/kit';
 import {
   memoryJournal,
   remote,
@@ -9,17 +8,11 @@ import {
   type SwapTransaction,
 } from 'exact-change';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { ATTACKER } from '../corpus/addresses.js';
-import { transferSol } from '../corpus/instructions.js';
 import { termsOf } from '../contract/transport-contract.js';
-import { signaturesOf } from '../helpers/chain.js';
 import { decided } from '../helpers/flow.js';
-import { inInstruction, inTransaction, type Lie } from '../helpers/lying-service.js';
-import { ownAccounts } from '../helpers/own-messages.js';
 import { payerOn, type Payer } from '../helpers/payer.js';
 import { startRecordedService, type RecordedService } from '../helpers/recorded-service.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { refusal } from '../helpers/untouched.js';
 
 const PLAN = 'x402/auto-pay';
 const QUOTE = 'quote';
@@ -296,56 +289,6 @@ describe('a service that lies in its plan', () => {
     },
   );
 
-  const toAttacker = (): Lie =>
-    inTransaction((parts, { wallet }) => ({
-      ...parts,
-      instructions: [...parts.instructions, transferSol(wallet, ATTACKER, 1_000_000n)],
-    }));
-  const transactions: readonly (readonly [
-    string,
-    (swap: SwapTransaction, wallet: string) => unknown,
-  ])[] = [
-    [
-      'of another wallet',
-      async (swap) => ({ ...swap, transaction: await builtForAnother(swap.quote) }),
-    ],
-    [
-      'of another swap',
-      async (swap, wallet) => ({ ...swap, transaction: await builtForMore(swap.quote, wallet) }),
-    ],
-    [
-      'that sends the output to an attacker',
-      (swap, wallet) =>
-        told(
-          inInstruction((step, { own }) => ({
-            ...step,
-            accounts: step.accounts.map((meta) =>
-              meta.address === own.USDC ? { ...meta, address: ATTACKER } : meta,
-            ),
-          })),
-          swap,
-          wallet,
-        ),
-    ],
-    ['for a quote at half the price', (swap) => ({ ...swap, quote: taking(swap.quote, 50) })],
-    ['of zeros', (swap) => ({ ...swap, transaction: Buffer.alloc(200).toString('base64') })],
-  ];
-  it.each(transactions)('gets nothing signed by a transaction %s', async (_, change) => {
-    inPlan(change);
-    const buyer = await payer();
-    await refusal(sandbox, buyer, 'unsafe_swap', () => buyer.client.fetch(url()));
-    expect(buyer.signed).toEqual([]);
-    expect(await signaturesOf(sandbox.rpcUrl, ATTACKER)).toEqual([]);
-  });
-
-  it('gets only the swap signed by a transaction with an added instruction', async () => {
-    inPlan((swap, wallet) => told(toAttacker(), swap, wallet));
-    const buyer = await payer();
-    expect(await paid(buyer)).toMatchObject({ state: 'settled' });
-    expect(service.calls).toEqual([PLAN]);
-    expect(await signaturesOf(sandbox.rpcUrl, ATTACKER)).toEqual([]);
-  });
-
   it('gets no payment of its own signed by another step in place of the plan', async () => {
     service.retell((path) =>
       path === PLAN
@@ -360,41 +303,4 @@ describe('a service that lies in its plan', () => {
     expect(await paid(buyer)).toMatchObject({ state: 'settled' });
     expect(service.calls).toEqual([PLAN, QUOTE, BUILD]);
   });
-
-  async function told(lie: Lie, swap: SwapTransaction, wallet: string): Promise<unknown> {
-    return lie.transaction?.(
-      swap,
-      { sandbox, wallet: address(wallet), own: await ownAccounts(sandbox, wallet) },
-      swap.quote,
-    );
-  }
-
-  async function built(quote: SwapQuote, wallet: string): Promise<string> {
-    const answer = await fetch(`${service.url}/api/swap/build`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ wallet, quote }),
-    });
-    return ((await answer.json()) as SwapTransaction).transaction; // The service is honest in this.
-  }
-
-  async function builtForAnother(quote: SwapQuote): Promise<string> {
-    return built(quote, (await sandbox.createWallet(FUNDS)).address);
-  }
-
-  async function builtForMore(
-    { inputMint, outputMint }: SwapQuote,
-    wallet: string,
-  ): Promise<string> {
-    const query = new URLSearchParams({
-      inputMint,
-      outputMint,
-      amount: '5000000',
-      swapMode: 'ExactOut',
-    });
-    const quote = (await (
-      await fetch(`${service.url}/api/quote?${query.toString()}`)
-    ).json()) as SwapQuote; // The service is honest in this.
-    return built(quote, wallet);
-  }
 });

@@ -299,6 +299,16 @@ describe('a call that changes nothing', () => {
     expect(peer.seen).toHaveLength(1);
   });
 
+  it.each<[string, Answer]>([
+    ['another content type', says(200, 'text/plain', JSON.stringify(QUOTE))],
+    ['status 204', says(204, 'application/json', '')],
+    ['status 206', says(206, 'application/json', JSON.stringify(QUOTE))],
+  ])('is not answered by the right words with %s', async (_, answer) => {
+    const peer = await service(answer);
+    await failureOf(over(peer).transport.quote(REQUEST), 'invalid_response');
+    expect(peer.seen).toHaveLength(1);
+  });
+
   it.each([400, 401, 403, 404, 422])('is not retried after a %i', async (status) => {
     const peer = await service(says(status, 'text/html', '<h1>No</h1>'));
     const error = await failureOf(over(peer).transport.quote(REQUEST), 'invalid_response');
