@@ -9,11 +9,11 @@ import { likelyHoldings } from './holdings.js';
 import type { OwnFacts } from './offer-accounts.js';
 import { minSwapOf } from './usd-price.js';
 
-/** A quote that was requested before the search for a swap needed it. */
-export interface QuoteAhead {
-  /** Returns the quote for a request; undefined if a different request was sent ahead. */
-  of(request: ResolvedRequest): Promise<SwapQuote> | undefined;
-}
+/**
+ * Returns a quote that was requested before the search for a swap needed it; undefined if a
+ * different request was sent ahead.
+ */
+export type QuoteAhead = (request: ResolvedRequest) => Promise<SwapQuote> | undefined;
 
 export interface SearchOptions {
   readonly signal?: AbortSignal | undefined;
@@ -52,7 +52,7 @@ export async function quoteAhead(
   const quote = context.transport.quote(likely, { signal });
   // The search handles a failure only if it needs this quote.
   quote.catch(() => undefined);
-  return { of: (request) => (keyOf(request) === keyOf(likely) ? quote : undefined) };
+  return (request) => (keyOf(request) === keyOf(likely) ? quote : undefined);
 }
 
 const noOthers = (): Promise<readonly Candidate[]> => Promise.resolve([]);

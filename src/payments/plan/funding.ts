@@ -121,7 +121,7 @@ async function fundingOutOf(
     if (isPinned(context, mint) && !(await mayPay(context, candidate, mint, amount, within)))
       return noTokenCovers(context, mint, needed, facts);
     const request = requestFor(context, candidate, mint, amount);
-    const given = (await ahead)?.of(request);
+    const given = (await ahead)?.(request);
     return quoteFrom(context, candidate, request, within, given).catch(asReason);
   };
   for (const amount of amounts) {

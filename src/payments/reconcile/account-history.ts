@@ -131,7 +131,7 @@ function createHistory({ rpc, source, runtime }: HistoryOptions): KeptHistory {
       const pages = await listings.get(minContextSlot, signal, async () =>
         createPages(rpc, account, minContextSlot),
       );
-      return untilAborted(pages.since(slot), signal);
+      return untilAborted(pages(slot), signal);
     },
     async read(id, signal) {
       const known = transactions.get(id);

@@ -11,9 +11,8 @@ export interface Listing {
   readonly isComplete: boolean;
 }
 
-export interface Pages {
-  since(slot: number): Promise<Listing>;
-}
+/** Lists the transactions in a slot or later. */
+export type Pages = (slot: number) => Promise<Listing>;
 
 // The most entries that nodes give in one answer.
 const PAGE = 1_000;
@@ -46,13 +45,11 @@ export function createPages(
     return { entries: entries.slice(0, end), older: entries[end], isComplete: reaches(slot) };
   };
 
-  return {
-    since(slot) {
-      // Load pages one after the other, because all calls share the list.
-      const listing = last.then(() => load(slot));
-      last = listing.catch(() => undefined);
-      return listing;
-    },
+  return (slot) => {
+    // Load pages one after the other, because all calls share the list.
+    const listing = last.then(() => load(slot));
+    last = listing.catch(() => undefined);
+    return listing;
   };
 }
 
