@@ -17,10 +17,8 @@ export function connectTo(
     fetch,
     timeoutMs: timeouts.rpc,
     clock: runtime,
-    ...(wsUrl === undefined ? {} : { wsUrl }),
-    ...(connection === undefined ? {} : { connection }),
-    ...(emitCall === undefined
-      ? {}
-      : { timer: { now: runtime.now, onCall: (call) => emitCall('rpc.called', call) } }),
+    wsUrl,
+    connection,
+    timer: emitCall && { now: runtime.now, onCall: (call) => emitCall('rpc.called', call) },
   });
 }

@@ -23,7 +23,7 @@ export interface ConnectOptions {
   /** Checked addresses: the first node is the primary, and the others take over if it fails. */
   readonly urls: readonly string[];
   /** WebSocket for signatures; by default the address that web3.js assumes for the primary. */
-  readonly wsUrl?: string;
+  readonly wsUrl?: string | undefined;
   /** Default: `globalThis.fetch`, looked up for each call. */
   readonly fetch?: typeof fetch | undefined;
   /** Milliseconds for each call, all attempts together. */
@@ -32,10 +32,10 @@ export interface ConnectOptions {
    * The caller's own connection, used instead of `urls`. Its WebSocket is not used, because web3.js
    * prints the WebSocket's errors.
    */
-  readonly connection?: Connection;
+  readonly connection?: Connection | undefined;
   /** CAIP-2 id. Answers of a node on another network do not count. Default: all answers count. */
   readonly network?: string;
-  readonly timer?: CallTimer;
+  readonly timer?: CallTimer | undefined;
   /** Clock of the cache of `kept-answers.ts`. Default: no cache. */
   readonly clock?: Pick<Runtime, 'now'> | undefined;
 }

@@ -38,7 +38,7 @@ export function createJupiterV1({ baseUrl, apiKey, http, runtime }: JupiterOptio
         ...(maxAccounts === undefined ? {} : { maxAccounts }),
       };
       const raw = await answer(intent, () =>
-        api.quoteGetRaw(parameters, signal === undefined ? undefined : { signal }),
+        api.quoteGetRaw(parameters, { signal: signal ?? null }),
       );
       return readQuote(raw, intent, id, runtime.now());
     },
@@ -51,10 +51,9 @@ export function createJupiterV1({ baseUrl, apiKey, http, runtime }: JupiterOptio
       } as unknown as SwapRequest;
       // We wrap and unwrap SOL ourselves, so the swap uses the wallet's wrapped SOL account.
       const body = { userPublicKey: wallet, quoteResponse: quote.raw, wrapAndUnwrapSol: false };
-      const init = signal === undefined ? {} : { signal };
       // The body must be an object, whatever its type says, because the client serialises it.
       const override = async (): Promise<RequestInit> => ({
-        ...init,
+        signal: signal ?? null,
         body: body as unknown as string,
       });
       const raw = await answer(quote, () => api.swapInstructionsPostRaw({ swapRequest }, override));

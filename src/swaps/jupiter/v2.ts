@@ -93,7 +93,7 @@ function buildRequest({ baseUrl, apiKey, http }: JupiterV2Options): BuildRequest
     });
     const response = await http(`${base}?${query.toString()}`, {
       headers,
-      ...(signal === undefined ? {} : { signal }),
+      signal: signal ?? null,
     });
     const body = await response.text();
     if (!response.ok) throw refusalOf(response.status, body, intent);

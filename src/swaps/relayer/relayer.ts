@@ -92,7 +92,7 @@ export function createRelayer(settings: RelayerSettings): Relayer {
         ...{ jsonrpc: '2.0', id: 1, method },
         ...(params === undefined ? {} : { params }),
       }),
-      ...(signal === undefined ? {} : { signal }),
+      signal: signal ?? null,
     });
     return resultOf(await response.text(), response.status);
   };
