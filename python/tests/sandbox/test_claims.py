@@ -16,8 +16,15 @@ from exact_change._kernel.hosts import loop_host, threads
 from exact_change._kernel.signals import Signal
 from exact_change._kernel.steps import all_of, background, quiet, sleep, until_aborted
 from exact_change._kernel.task import Steps
-from exact_change._payments.claims import body_claim, drop_abandoned_claims, take_claims
+from exact_change._payments.claims import (
+    body_claim,
+    delaying_equal_calls,
+    drop_abandoned_claims,
+    equal_calls_ended,
+    take_claims,
+)
 from exact_change._payments.journal_timeouts import _TimedClaims
+from exact_change._payments.task import Purpose
 
 from ..buyer import journal_of
 from ..conftest import MakePayer, MakeSeller
@@ -70,6 +77,38 @@ def test_keeps_a_claim_that_is_taken_anew_after_its_first_loop_closed(
     asyncio.run(take())
     threads.run(all_of([drop_abandoned_claims(context), take_anew()]))
     assert claims.claimed == set(names) == set(context.wallet.claims)
+    client.close()
+
+
+def test_forgets_what_calls_on_a_closed_loop_left_though_their_journal_is_closed(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    client = Client(**sandbox.options(sandbox.wallet()))
+    context = client._payer.thread_engine().context
+    claims = context.claims = _Failing()
+    journal = journal_of({"path": str(tmp_path / "journal")})
+    of_call = context.config._replace(journal=journal.shared)
+    config, context.config = context.config, of_call
+    equal, other = (Purpose("", "GET", "", name, None) for name in ("equal", "other"))
+
+    async def leave() -> None:
+        given_up = Signal()
+
+        def buy() -> Steps[None]:
+            yield from take_claims(context, ["one"], claims.take(["one"]))
+            yield from sleep(1)
+            given_up.abort(OSError("The caller has given up."))
+            yield from sleep(60_000)
+
+        buying = delaying_equal_calls(context, equal, buy(), given_up)
+        await asyncio.wait([asyncio.ensure_future(loop_host().run(buying))], timeout=0.1)
+
+    asyncio.run(leave())
+    wallet = context.wallet
+    assert list(wallet.claims) == ["one"] and wallet.given_up
+    context.config = config
+    threads.run(all_of([drop_abandoned_claims(context), equal_calls_ended(context, other, None)]))
+    assert not wallet.claims and not wallet.given_up
     client.close()
 
 

@@ -76,10 +76,13 @@ def _drop_all(context: PaymentContext, claim: OwnClaim) -> Steps[None]:
         yield from settled(claim.taking)
     wallet_claims = context.wallet.claims
     names = [name for name, other in wallet_claims.items() if other is claim]
-    yield from claim.claims.drop(names)
-    for name in names:
-        if wallet_claims.get(name) is claim:
-            del wallet_claims[name]
+    try:
+        yield from claim.claims.drop(names)
+    finally:
+        # Even if it fails: it is repeated then, unless the journal is closed and has no claims.
+        for name in names:
+            if wallet_claims.get(name) is claim:
+                del wallet_claims[name]
 
 
 def release_claims(
@@ -143,11 +146,13 @@ def equal_calls_ended(
 
     Raises ``timeout`` after ``timeouts.payment``, with uncertain funds.
     """
-    equal = [
-        task
-        for task, request in list(context.wallet.given_up.items())
-        if _may_be(purpose, *request) and not task.host.is_gone
-    ]
+    given_up = context.wallet.given_up
+    equal: list[Task[Any]] = []
+    for task, request in list(given_up.items()):
+        if task.host.is_gone:
+            given_up.pop(task, None)
+        elif _may_be(purpose, *request):
+            equal.append(task)
     if not equal:
         return
     within_ms = context.config.timeouts.payment
