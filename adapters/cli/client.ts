@@ -1,5 +1,6 @@
 import { createClient, type Client, type ClientOptions, type Journal } from 'exact-change';
 import { fileJournal } from 'exact-change/journal/file';
+import { messageOf } from './failure.js';
 import { makeFolderOf } from './paths.js';
 import type { Invocation } from './report.js';
 import { networkOf, nodeOptions, readSettings, type Settings } from './settings.js';
@@ -15,7 +16,8 @@ export interface OpenClient {
 }
 
 /**
- * Opens a client, runs `work`, and closes the client. Open payments stay in the journal.
+ * Opens a client, runs `work`, and closes the client. Open payments stay in the journal. What `work`
+ * made is the outcome, also if the journal then fails: it says what became of the money.
  *
  * @param options - Options that the command adds to the settings. Its policy overrides theirs.
  */
@@ -38,10 +40,9 @@ export async function withClient<T>(
   try {
     return await work({ client, wallet, settings, network, journal });
   } finally {
-    try {
-      await client.close();
-    } finally {
-      await journal.close();
-    }
+    const notComplete = (error: unknown): void =>
+      terminal.say(`The record of this command is not complete: ${messageOf(error)}`);
+    await client.close().catch(notComplete);
+    await journal.close().catch(notComplete);
   }
 }

@@ -53,7 +53,7 @@ function linkOf({ details }: ExactChangeError): string | undefined {
 }
 
 /** Returns the cleaned message of an error and its cause. `fetch` has the reason in the cause. */
-function messageOf(error: unknown): string {
+export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return 'The command failed.';
   const { cause } = error;
   return cleanLine(cause instanceof Error ? `${error.message}: ${cause.message}` : error.message);

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
@@ -265,6 +265,26 @@ describe('exact-change fetch that ends while its payment is open', () => {
     });
     const again = await command.run(['fetch', '-y', '--repeatable', seller.url], wallet);
     expect(again).toMatchObject({ code: 0, stdout: '{"ok":true}' });
+    expect(await spent(wallet)).toBe(1);
+  });
+
+  it('is reported as paid, with its answer, if its record cannot be completed', async () => {
+    const wallet = await buyer({ USDC: '1' });
+    const journal = join(wallet.env.XDG_STATE_HOME, 'exact-change/payments.jsonl');
+    const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+      const settlement = await settle(sandbox, request);
+      rmSync(journal);
+      mkdirSync(journal);
+      answer(response, 200, { ok: true }, settlementHeader({ ...settlement }));
+    };
+    const seller = await sellerOfTest((request, response) => {
+      if (isPaid(request)) void serve(request, response);
+      else answerTerms(response, envelopeV2([offerOf(sandbox)]));
+    });
+    const paid = await command.json(['fetch', '-y', seller.url], wallet);
+    expect(paid).toMatchObject({ code: 0, object: { body: '{"ok":true}' } });
+    expect(paid.object.funds).not.toBe('untouched');
+    expect(paid.stderr).toMatch(/^The record of this command is not complete: The journal at /);
     expect(await spent(wallet)).toBe(1);
   });
 
