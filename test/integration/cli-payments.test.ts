@@ -313,6 +313,27 @@ describe('exact-change fetch that ends while its payment is open', () => {
     expect(await spent(wallet)).toBe(2);
   });
 
+  it('has not read an answer that is too long for --json, so -o gets it', async () => {
+    const wallet = await buyer({ USDC: '1' });
+    const body = Buffer.alloc(33 * 2 ** 20, 1);
+    const seller = await sellerOfTest((request, response) => {
+      if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
+      void settle(sandbox, request).then((settlement) => {
+        response.writeHead(200, settlementHeader({ ...settlement }));
+        response.end(body);
+      });
+    });
+    expect(await command.json(['fetch', '-y', seller.url], wallet)).toMatchObject({
+      code: 76,
+      object: { error: { message: expect.stringContaining('-o <file>') } },
+    });
+    const file = join(command.folder, 'long');
+    const again = ['fetch', '-y', '--repeatable', '-o', file, seller.url];
+    expect((await command.run(again, wallet)).code).toBe(0);
+    expect(readFileSync(file).equals(body)).toBe(true);
+    expect(await spent(wallet)).toBe(1);
+  });
+
   it('is uncertain to resume while its swap may still land', async () => {
     const wallet = await buyer({ SOL: '0.5' });
     const run = command.start(['fetch', '-y', url], wallet);

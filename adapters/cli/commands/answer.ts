@@ -1,4 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
+import { readUpTo } from '../../../src/internal/read-up-to.js';
 import { cleanForTerminal } from '../clean.js';
 import type { Terminal } from '../terminal.js';
 
@@ -65,9 +66,15 @@ export function headText({ status, statusText, headers }: Response): string {
   return `${[`HTTP/1.1 ${status} ${statusText}`.trim(), ...lines].join('\n')}\n\n`;
 }
 
+/** A text of Node holds half a billion characters, and JSON may write a byte as six of them. */
+const MOST_JSON_BYTES = 32 * 2 ** 20;
+
 /** Returns the body for JSON output: as text, or as base64 if it is not UTF-8. */
-export async function bodyJson(response: Response): Promise<object> {
-  const bytes = new Uint8Array(await response.arrayBuffer());
+export async function bodyJson({ body }: Response): Promise<object> {
+  const bytes =
+    body === null ? new Uint8Array() : await readUpTo(MOST_JSON_BYTES, body.getReader());
+  if (bytes === undefined)
+    throw new Error('The answer is too long for one JSON object. Give -o <file>, without --json.');
   try {
     return { body: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
   } catch {
