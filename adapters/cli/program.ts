@@ -50,7 +50,7 @@ export function buildProgram(run: Runner): Command {
     .option('-L, --location', 'follow redirects, until something is paid')
     .option('-s, --silent', 'print only failures on standard error')
     .option('--dry-run', 'print what the call would cost; sign nothing')
-    .option('--idempotency-key <key>', 'a key that every retry of one purchase repeats')
+    .option('--idempotency-key <key>', 'a key that every retry of one purchase repeats', notEmpty)
     .option('--repeatable', 'present a payment with a lost answer again, even if it has landed')
     .addOption(yes())
     .action(runs(async () => (await import('./commands/fetch.js')).fetchCommand));
@@ -202,6 +202,12 @@ function yes(): Option {
 
 function collect(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
+}
+
+/** Refuses empty text, such as of a script's variable that is not set: it would be no key at all. */
+function notEmpty(text: string): string {
+  if (text === '') throw new InvalidArgumentError('It must not be empty.');
+  return text;
 }
 
 function wholeNumber(text: string): number {

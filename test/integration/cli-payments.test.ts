@@ -134,6 +134,11 @@ describe('exact-change fetch', () => {
       code: 2,
       object: { error: { code: 'invalid_option', message: expect.stringContaining('--max') } },
     });
+    const keyless = ['fetch', '-y', '--idempotency-key', '', url];
+    expect(await command.json(keyless, rich)).toMatchObject({
+      code: 2,
+      object: { error: { message: expect.stringContaining('must not be empty') } },
+    });
     expect(await spent(rich)).toBe(0);
   });
 
