@@ -210,40 +210,6 @@ describe('client.swap', () => {
   });
 });
 
-describe('client.quote', () => {
-  it('returns a price and its bounds in both modes', async () => {
-    const client = clientFor(await sandbox.createWallet());
-    const exactIn = await client.quote({
-      inputMint: 'SOL',
-      outputMint: 'USDC',
-      amount: 10_000_000n,
-      slippageBps: 30,
-    });
-    expect(exactIn).toMatchObject({
-      swapMode: 'ExactIn',
-      inAmount: '10000000',
-      maxInAmount: '10000000',
-      slippageBps: 30,
-      platformFeeBps: 0,
-    });
-    const out = BigInt(exactIn.outAmount);
-    expect(BigInt(exactIn.minOutAmount)).toBe((out * 9_970n) / 10_000n);
-    const exactOut = await client.quote({
-      inputMint: 'SOL',
-      outputMint: 'USDC',
-      amount: '1000000',
-      swapMode: 'ExactOut',
-    });
-    expect(exactOut).toMatchObject({
-      swapMode: 'ExactOut',
-      outAmount: '1000000',
-      minOutAmount: '1000000',
-      slippageBps: 50,
-    });
-    expect(BigInt(exactOut.maxInAmount)).toBeGreaterThan(BigInt(exactOut.inAmount));
-  });
-});
-
 describe('a client while ExactOut has no route', () => {
   beforeEach(() => sandbox.controls.aggregator.noExactOut('*', '*'));
 
