@@ -26,11 +26,8 @@ export interface Held {
 /** A proxy before a service on the loopback that can make callers wait. */
 export interface Relay {
   readonly url: string;
-  /**
-   * Holds requests before they reach the service. With `body`, it holds the body of the answer
-   * after its headers were sent.
-   */
-  hold(which: (request: Passing) => boolean, part?: 'request' | 'body'): Held;
+  /** Holds requests before they reach the service. */
+  hold(which: (request: Passing) => boolean): Held;
   /** Releases all holds. */
   free(): Promise<void>;
   close(): Promise<void>;
@@ -38,7 +35,6 @@ export interface Relay {
 
 interface Gate {
   readonly which: (request: Passing) => boolean;
-  readonly part: 'request' | 'body';
   enter(): Promise<void>;
   release(): Promise<void>;
 }
@@ -47,18 +43,14 @@ export async function startRelay(target: string): Promise<Relay> {
   const gates = new Set<Gate>();
   const sockets = new Set<Socket>();
   const { hostname, port: targetPort } = new URL(target);
-  const gateFor = (request: Passing, part: Gate['part']) =>
-    [...gates].find((gate) => gate.part === part && gate.which(request));
+  const gateFor = (request: Passing) => [...gates].find((gate) => gate.which(request));
 
   const pass = async (method: string, request: Passing, response: ServerResponse) => {
-    await gateFor(request, 'request')?.enter();
+    await gateFor(request)?.enter();
     const { path, headers, body } = request;
     const onward = send({ hostname, port: targetPort, path, method, headers }, (answer) => {
       response.writeHead(answer.statusCode ?? 500, answer.headers);
-      response.flushHeaders();
-      const gate = gateFor(request, 'body');
-      if (gate === undefined) answer.pipe(response);
-      else void gate.enter().then(() => answer.pipe(response));
+      answer.pipe(response);
     });
     // If the service cuts the connection, cut the caller's connection too.
     onward.on('error', () => response.destroy());
@@ -91,7 +83,7 @@ export async function startRelay(target: string): Promise<Relay> {
   };
   return {
     url: `http://127.0.0.1:${port}`,
-    hold(which, part = 'request') {
+    hold(which) {
       let open = (): void => undefined;
       let tell = (): void => undefined;
       const opened = new Promise<void>((resolve) => (open = resolve));
@@ -99,7 +91,6 @@ export async function startRelay(target: string): Promise<Relay> {
       let count = 0;
       const gate: Gate = {
         which,
-        part,
         enter: () => {
           count += 1;
           tell();

@@ -4,7 +4,6 @@ import type { MintSymbol } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { systemRuntime } from '../../src/internal/runtime.js';
 import { listOf } from '../helpers/attempts.js';
-import { until } from '../helpers/chain.js';
 import { closePayers, failureOf, payerOn, recordingSigner, type Payer } from '../helpers/payer.js';
 import { startRelay, type Held, type Passing, type Relay } from '../helpers/relay.js';
 import { useSandbox } from '../helpers/sandbox.js';
@@ -288,14 +287,6 @@ describe('a node that stops answering after a swap was signed', () => {
     await quiet();
     expect(kinds(payer)).toEqual(['swap']);
   });
-
-  it('does not stop the payment when it never returns the transaction of the swap', async () => {
-    const payer = await createPayer(SWAPPER, { timeouts: { rpc: 1_000 } });
-    node.hold(asks('getTransaction'));
-    expect((await payer.client.fetch(usdc())).status).toBe(200);
-    expect(payer.events.map(({ type }) => type)).toContain('warning');
-    expect(kinds(payer)).toEqual(['swap', 'payment']);
-  });
 });
 
 /** A closed payer with a settled payment and a lost response. */
@@ -345,22 +336,6 @@ describe('a Jupiter that never answers', () => {
     expect(failed.flatMap(kinds)).toEqual([]);
   });
 
-  it('ends the call by timeouts.jupiter when it gives a quote and no instructions', async () => {
-    const payer = await createPayer(SWAPPER, only('jupiter'));
-    let quotes = 0;
-    // An endpoint that gives both quote and instructions answers the first request only.
-    const held = jupiter.hold(
-      (request) =>
-        !QUOTES(request) ||
-        (payer.events.some(({ type }) => type === 'swap.quoted') && (quotes += 1) > 0),
-    );
-    const outcome = await outcomeOf(payer.client.fetch(usdc()));
-    expect([outcome, held.count > 0]).toEqual(['timeout untouched jupiter', true]);
-    await held.release();
-    await quiet();
-    expect(kinds(payer)).toEqual([]);
-  });
-
   it.each([
     ['takes connections and is silent', () => mutePort, 'timeout untouched jupiter'],
     ['refuses connections', () => gonePort, 'jupiter_unavailable untouched'],
@@ -374,18 +349,6 @@ describe('a Jupiter that never answers', () => {
 });
 
 describe('a seller that never answers', () => {
-  it('makes the payment uncertain after timeouts.payment', async () => {
-    const payer = await createPayer(HOLDER, only('payment'));
-    const held = api.hold(isPaid);
-    const error = await failureOf(payer.client.fetch(usdc()), 'payment_uncertain');
-    expect(error).toMatchObject({ funds: 'uncertain', moved: [] });
-    await held.release();
-    await until('the chain decides', () =>
-      payer.events.some(({ type }) => type === 'payment.settled') ? true : undefined,
-    );
-    expect(kinds(payer)).toEqual(['payment']);
-  });
-
   it('makes it uncertain after timeouts.payment even when fetch ignores signals', async () => {
     const hangs: typeof fetch = (input, init) =>
       new Headers(init?.headers).has('payment-signature')
@@ -435,28 +398,6 @@ describe('a seller that never answers', () => {
     const error = await failureOf(payer.client.fetch(`${seller.url}/usdc`), 'payment_rejected');
     expect(error.funds).toBe('uncertain');
     expect(kinds(payer)).toEqual(['payment']);
-  });
-
-  it('returns the response before its body ends, and an abort ends the body', async () => {
-    const payer = await createPayer(HOLDER);
-    api.hold(isPaid, 'body');
-    const controller = new AbortController();
-    const response = await payer.client.fetch(usdc(), { signal: controller.signal });
-    expect(response.status).toBe(200);
-    const text = response.text().catch((error: unknown) => error);
-    controller.abort('had enough');
-    expect(await text).toBe('had enough');
-  });
-});
-
-describe('a WebSocket that never sends a message', () => {
-  it.each(['silent', 'mute'] as const)('lets the client poll and pay: %s', async (how) => {
-    if (how === 'silent') sandbox.controls.node.webSocket = 'silent';
-    const payer = await createPayer(
-      SWAPPER,
-      how === 'mute' ? { wsUrl: `ws://127.0.0.1:${mutePort}` } : { wsUrl: sandbox.wsUrl },
-    );
-    expect((await payer.client.fetch(usdc())).status).toBe(200);
   });
 });
 
@@ -558,24 +499,6 @@ describe('a call that its caller aborts', () => {
       expect(payer.events.map(({ type }): EventName => type)).not.toContain('payment.sent');
     },
   );
-
-  it('rejects with the reason during the paid request, and is not paid again', async () => {
-    const payer = await createPayer(HOLDER);
-    const held = api.hold(isPaid);
-    const controller = new AbortController();
-    const ended = payer.client
-      .fetch(usdc(), { signal: controller.signal })
-      .catch((error: unknown) => error);
-    await held.asked;
-    controller.abort('had enough');
-    expect(await ended).toBe('had enough');
-    await held.release();
-    await until('the chain decides', () =>
-      payer.events.some(({ type }) => type === 'payment.settled') ? true : undefined,
-    );
-    await failureOf(payer.client.fetch(usdc()), 'already_spent');
-    expect(kinds(payer)).toEqual(['payment']);
-  });
 });
 
 describe('a client that closes during a call', () => {

@@ -1,9 +1,7 @@
-import { createServer, type Server, type Socket } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { receiptOf, type ErrorCode, type Timeouts } from 'exact-change';
 import type { NodeControls } from 'exact-change-sandbox';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { describe, expect, it } from 'vitest';
+import { payerOn } from '../helpers/payer.js';
 import { inChaos, onePerRow, share, unsampled } from '../helpers/sampled.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { refusal } from '../helpers/untouched.js';
@@ -12,33 +10,6 @@ import { paidOf } from '../helpers/worth.js';
 type NodeFault = Parameters<NodeControls['fault']>[1];
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
-/** Accepts connections and never sends a byte. */
-let mute: Server;
-const sockets = new Set<Socket>();
-let muteUrl: string;
-let goneUrl: string;
-
-// The server listens on TCP, so its address is neither the name of a pipe nor null.
-const portOf = (server: Server) => (server.address() as AddressInfo).port;
-
-beforeAll(async () => {
-  mute = createServer((socket) => {
-    sockets.add(socket);
-    socket.on('error', () => undefined).resume();
-  });
-  const gone = createServer();
-  for (const server of [mute, gone])
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  muteUrl = `http://127.0.0.1:${portOf(mute)}`;
-  goneUrl = `http://127.0.0.1:${portOf(gone)}`;
-  await new Promise((resolve) => gone.close(resolve));
-});
-
-afterAll(async () => {
-  for (const socket of sockets) socket.destroy();
-  await new Promise((resolve) => mute.close(resolve));
-});
-
 const usdc = () => `${sandbox.apiUrl}/usdc`;
 
 /** RPC methods that a call with a swap uses before it signs. */
@@ -138,31 +109,6 @@ describe.each(inChaos ? [] : (['getMultipleAccounts', 'simulateTransaction'] as 
   },
 );
 
-unsampled('a node that is down', () => {
-  const call = (rpcUrl: string | string[]) =>
-    payerOn(sandbox, { USDC: '1' }, { rpcUrl, timeouts: { rpc: TIMEOUT_MS } });
-
-  it('fails each operation with timeout when every node is down', async () => {
-    const payer = await call([goneUrl, muteUrl]);
-    const { client } = payer;
-    const { USDC, BONK } = sandbox.mints;
-    for (const work of [
-      () => client.fetch(usdc()),
-      () => client.plan(usdc()),
-      () => client.balance('USDC'),
-      () => client.swap({ inputMint: USDC.address, outputMint: BONK.address, amount: 1_000n }),
-      () => client.warm(),
-    ]) {
-      await refusal(sandbox, payer, 'timeout', work);
-    }
-  });
-
-  it('is replaced by a third node that works', async () => {
-    const payer = await call([goneUrl, muteUrl, sandbox.rpcUrl]);
-    expect((await payer.client.fetch(usdc())).status).toBe(200);
-  });
-});
-
 unsampled('a node with a harmless fault', () => {
   it.each(['getRecentPrioritizationFees', 'getTransaction'] as const)(
     'does not stop the call when %s fails',
@@ -183,62 +129,4 @@ unsampled('a node with a harmless fault', () => {
       expect(warned).toBe(method === 'getTransaction');
     },
   );
-
-  it('causes one swap when its answer to sendTransaction is lost', async () => {
-    const payer = await swapper();
-    sandbox.controls.node.fault('sendTransaction', { kind: 'dropAfter', times: 1 });
-    expect((await payer.client.fetch(usdc())).status).toBe(200);
-    expect(payer.signed.map(({ kind }) => kind)).toEqual(['swap', 'payment']);
-  });
-});
-
-unsampled('a swap that was sent', () => {
-  /** Moves the chain past the expiry of each swap as soon as it is signed. */
-  const expireSwaps = ({ client }: Payer) =>
-    client.on('swap.signed', () => sandbox.controls.node.warp());
-
-  it('expires twice and moves nothing when the node accepts and forgets it', async () => {
-    const payer = await payerOn(sandbox, { SOL: '0.05', BONK: '5000000' }, { autoSwap: true });
-    expireSwaps(payer);
-    sandbox.controls.node.fault('sendTransaction', { kind: 'neverLands' });
-    const before = [
-      await sandbox.balance(payer.address, 'SOL'),
-      await sandbox.balance(payer.address, 'BONK'),
-    ];
-    const error = await failureOf(payer.client.fetch(usdc()), 'swap_expired');
-    expect(error).toMatchObject({
-      name: 'TransactionError',
-      funds: 'untouched',
-      moved: [],
-      retry: 'fresh',
-    });
-    const swaps = payer.events
-      .filter(({ type }) => type === 'swap.signed')
-      .map((event) => ('signature' in event ? event.signature : ''));
-    expect(swaps.length).toBe(2);
-    expect(error.details.signature).toBe(swaps[1]);
-    expect([
-      await sandbox.balance(payer.address, 'SOL'),
-      await sandbox.balance(payer.address, 'BONK'),
-    ]).toEqual(before);
-    expect((await payer.client.spent())[0]?.used).toBe('0');
-    sandbox.controls.node.clearFaults();
-    expect((await payer.again({ autoSwap: true }).fetch(usdc())).status).toBe(200);
-  });
-
-  it('is uncertain when no node returns its status', async () => {
-    const payer = await payerOn(sandbox, { SOL: '0.05', BONK: '5000000' }, { autoSwap: true });
-    sandbox.controls.node.fault('getSignatureStatuses', { kind: 'status', status: 500 });
-    payer.client.on('swap.signed', () => void payer.client.close());
-    const error = await failureOf(payer.client.fetch(usdc()), 'swap_uncertain');
-    expect(error).toMatchObject({
-      name: 'TransactionError',
-      funds: 'uncertain',
-      retry: 'never',
-      moved: [],
-    });
-    expect(error.details.signature).toMatch(/^[1-9A-HJ-NP-Za-km-z]{64,88}$/);
-    expect(error.message).toContain(error.details.lastValidBlockHeight);
-    expect(payer.signed.map(({ kind }) => kind)).toEqual(['swap']);
-  });
 });

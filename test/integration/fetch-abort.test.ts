@@ -231,28 +231,3 @@ describe('a signal that aborts after the response has arrived', () => {
     expect([text, receiptOf(response)?.state]).toEqual(['served', 'settled']);
   });
 });
-
-describe('AbortSignal.timeout', () => {
-  it('rejects with its TimeoutError while the unpaid request waits', async () => {
-    const { url } = await seller({ refuse: silent().handle });
-    const signal = AbortSignal.timeout(20);
-    const error = await failureOf(buyer.client.fetch(url, { signal }));
-    expect(error).toBe(signal.reason);
-    expect(error).toMatchObject({ name: 'TimeoutError' });
-  });
-
-  it('rejects with its TimeoutError while the paid request waits', async () => {
-    const { url } = await seller({ settles: false, serve: silent().handle });
-    await buyer.client.warm();
-    const signal = AbortSignal.timeout(1_000);
-    const error = await failureOf(buyer.client.fetch(url, { signal }));
-    expect(error).toBe(signal.reason);
-    expect(error).toMatchObject({ name: 'TimeoutError' });
-  });
-
-  it('does not affect a call that ends earlier', async () => {
-    const { url } = await seller();
-    const response = await buyer.client.fetch(url, { signal: AbortSignal.timeout(20_000) });
-    expect([response.status, await response.text()]).toEqual([200, 'served']);
-  });
-});
