@@ -8,8 +8,6 @@ import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, sellerOfTest } from '../helpers/seller.js';
 import { signedOf, timesSpent } from '../helpers/spends.js';
-import { expectUntouched } from '../helpers/untouched.js';
-import { paidOf } from '../helpers/worth.js';
 
 type ServiceFault = Parameters<AggregatorControls['fault']>[1];
 
@@ -229,21 +227,6 @@ describe('a second 402 after the payment has landed', () => {
       expect(await usedOf(payer)).toBe('0.02');
     },
   );
-
-  it('lets the same call pay anew after the retry window', async () => {
-    const payer = await holder({ retryWindow: 0 });
-    loseSettlement();
-    await failureOf(payer.client.fetch(url('/usdc')), 'payment_rejected');
-    await told(payer, 'payment.settled');
-    // The caller must learn once that it has paid, even after the window.
-    await failureOf(payer.client.fetch(url('/usdc')), 'already_spent');
-    await until('the window is over', async () =>
-      (await payer.client.fetch(url('/usdc')).catch(() => undefined))?.status === 200
-        ? true
-        : undefined,
-    );
-    expect(await settledOf(payer)).toBe(2);
-  });
 });
 
 describe('a paid request without an answer', () => {
@@ -288,30 +271,6 @@ describe('a paid request without an answer', () => {
     ]);
   });
 
-  it('is already spent in a repeated call when it settled after timeouts.payment', async () => {
-    sandbox.controls.api.setSlowness(700);
-    const payer = await holder({ timeouts: { payment: 250 } });
-    const error = await failureOf(payer.client.fetch(url('/slow')), 'payment_uncertain');
-    await told(payer, 'payment.settled');
-    const spent = await failureOf(payer.client.fetch(url('/slow')), 'already_spent');
-    expect(spent.details.payerSignature).toBe(error.details.payerSignature);
-    expect([payments(payer), await settledOf(payer)]).toEqual([1, 1]);
-  });
-
-  it('frees the budget once the chain proves that it never settled', async () => {
-    const payer = await holder();
-    onPaid(payer, '/usdc', { kind: 'dropBefore' });
-    await failureOf(payer.client.fetch(url('/usdc')), 'payment_uncertain');
-    expect(await usedOf(payer)).toBe('0.01');
-    sandbox.controls.node.warp();
-    await told(payer, 'payment.unsettled');
-    expect([await usedOf(payer), await settledOf(payer), await held(payer)]).toEqual([
-      '0',
-      0,
-      1_000_000n,
-    ]);
-  });
-
   it('rejects with the swap in error.moved when a swap came before it', async () => {
     const payer = await payerOn(sandbox, { SOL: '0.1', BONK: '5000000' }, { autoSwap: true });
     onPaid(payer, '/usdc', { kind: 'dropBefore' });
@@ -324,48 +283,6 @@ describe('a paid request without an answer', () => {
 });
 
 describe('an unusual answer to the paid request', () => {
-  it('returns a 500, and the receipt becomes unsettled', async () => {
-    const payer = await holder();
-    const response = await payer.client.fetch(url('/fails'));
-    expect([response.status, receiptOf(response)?.state]).toEqual([500, 'uncertain']);
-    expect(await response.json()).toEqual({ error: 'out of order' });
-    sandbox.controls.node.warp();
-    await told(payer, 'payment.unsettled');
-    expect(receiptOf(response)?.state).toBe('unsettled');
-    expect([await usedOf(payer), await settledOf(payer)]).toEqual(['0', 0]);
-  });
-
-  it('returns a 303 without following it, and the payment settles', async () => {
-    const payer = await holder();
-    const response = await payer.client.fetch(url('/redirects'));
-    expect([response.status, response.headers.get('location')]).toEqual([303, '/free']);
-    await told(payer, 'payment.settled');
-    expect(receiptOf(response)?.state).toBe('settled');
-    expect(await held(payer)).toBe(1_000_000n - PRICE);
-  });
-
-  it.each([301, 302, 303, 307, 308])(
-    'does not follow a %i to another origin with the payment',
-    async (status) => {
-      const payer = await holder();
-      const elsewhere = await sellerOfTest(
-        (_, response) => void response.writeHead(200).end('stolen'),
-      );
-      const seller = await sellerOfTest((request, response) => {
-        if (isPaid(request))
-          return void response.writeHead(status, { location: `${elsewhere.url}/` }).end();
-        answerTerms(
-          response,
-          envelopeV2([entryV2({ payTo: sandbox.merchant, extra: { feePayer: sandbox.feePayer } })]),
-        );
-      });
-      const response = await payer.client.fetch(seller.url);
-      expect([response.status, receiptOf(response)?.state]).toEqual([status, 'uncertain']);
-      expect(elsewhere.seen).toEqual([]);
-      expect(seller.paid.length).toBe(1);
-    },
-  );
-
   it('makes the receipt follow the chain when a seller answers 200 and never settles', async () => {
     const payer = await holder();
     const claim = {
@@ -401,18 +318,6 @@ describe('an unusual answer to the paid request', () => {
 });
 
 describe('a purchase', () => {
-  it('pays for each call without an idempotency key, even for equal parallel calls', async () => {
-    const payer = await holder();
-    const answers = await Promise.all([1, 2, 3].map(() => payer.client.fetch(url('/usdc'))));
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
-    expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
-    expect([payments(payer), await settledOf(payer), await held(payer)]).toEqual([
-      4,
-      4,
-      1_000_000n - 4n * PRICE,
-    ]);
-  });
-
   it('pays once for parallel calls with one idempotency key', async () => {
     const payer = await holder();
     const other = payer.again({});
@@ -448,96 +353,5 @@ describe('a purchase', () => {
     await failureOf(payer.client.fetch(url('/usdc'), { idempotencyKey: 'a' }), 'already_spent');
     expect((await buy('b')).status).toBe(200);
     expect([payments(payer), await settledOf(payer)]).toEqual([2, 2]);
-  });
-
-  it('refuses another path, method or body under its key', async () => {
-    const payer = await holder();
-    const buy = (path: string, init: RequestInit = {}) =>
-      payer.client.fetch(url(path), { ...init, idempotencyKey: 'order 5' });
-    expect((await buy('/usdc')).status).toBe(200);
-    for (const call of [
-      () => buy('/memo'),
-      () => buy('/usdc', { method: 'POST' }),
-      () => buy('/usdc', { method: 'POST', body: 'x' }),
-    ]) {
-      const error = await failureOf(call(), 'idempotency_mismatch');
-      expectUntouched(error);
-      expect(error).toMatchObject({ name: 'ConfigError', retry: 'never' });
-    }
-    expect([payments(payer), await settledOf(payer)]).toEqual([1, 1]);
-  });
-
-  it('frees its key when the call fails before a signature', async () => {
-    const payer = await payerOn(sandbox, { USDC: '0.005' });
-    const buy = () => payer.client.fetch(url('/usdc'), { idempotencyKey: 'order 2' });
-    await failureOf(buy(), 'insufficient_funds');
-    const rich = await payerOn(sandbox, { USDC: '1' });
-    sandbox.controls.node.fault('getLatestBlockhash', { kind: 'rateLimited', retryAfter: 60 });
-    await failureOf(rich.client.fetch(url('/usdc'), { idempotencyKey: 'order 3' }), 'rate_limited');
-    sandbox.controls.node.clearFaults();
-    expect((await rich.client.fetch(url('/usdc'), { idempotencyKey: 'order 3' })).status).toBe(200);
-    expect([payments(payer), payments(rich)]).toEqual([0, 1]);
-  });
-
-  it('presents the same payment under its key while that payment is uncertain', async () => {
-    const payer = await holder();
-    onPaid(payer, '/usdc', { kind: 'dropBefore' });
-    const buy = () => payer.client.fetch(url('/usdc'), { idempotencyKey: 'order 4' });
-    await failureOf(buy(), 'payment_uncertain');
-    expect((await buy()).status).toBe(200);
-    await failureOf(buy(), 'already_spent');
-    expect([payments(payer), await settledOf(payer)]).toEqual([1, 1]);
-  });
-});
-
-describe('an abort', () => {
-  // `flow-many.test.ts` aborts at the other steps.
-  it.each(['payment.chosen', 'payment.sent'] as const)(
-    'rejects the call with its reason at %s, and nothing is signed twice',
-    async (type) => {
-      const payer = await payerOn(sandbox, { SOL: '0.1', BONK: '5000000' }, { autoSwap: true });
-      const controller = new AbortController();
-      const reason = { because: 'enough' };
-      const stop = payer.client.on(type, () => controller.abort(reason));
-      await expect(payer.client.fetch(url('/usdc'), { signal: controller.signal })).rejects.toBe(
-        reason,
-      );
-      stop();
-      const early = type === 'payment.chosen';
-      expect(payments(payer)).toBe(early ? 0 : 1);
-      // A payment that was not signed must not hold budget.
-      if (early)
-        await until('the budget is free', async () =>
-          (await paidOf(payer.client)) === '0' ? true : undefined,
-        );
-      // The client follows a sent swap to its end.
-      if (payer.signed.some(({ kind }) => kind === 'swap')) await told(payer, 'swap.confirmed');
-      const outcome = await payer.client.fetch(url('/usdc')).then(
-        ({ status }) => status,
-        (error: unknown) => Reflect.get(Object(error), 'code') as unknown,
-      );
-      expect([200, 'already_spent']).toContain(outcome);
-      expect(payer.signed.map(({ kind }) => kind)).toEqual(['swap', 'payment']);
-      expect(await settledOf(payer)).toBe(1);
-    },
-  );
-
-  it('rejects the call before any request when it comes before the call', async () => {
-    const payer = await holder();
-    const calls = sandbox.controls.api.calls();
-    await expect(
-      payer.client.fetch(url('/usdc'), { signal: AbortSignal.abort('no') }),
-    ).rejects.toBe('no');
-    expect([sandbox.controls.api.calls(), payer.events]).toEqual([calls, []]);
-  });
-
-  it('does not change a response that the caller has', async () => {
-    const payer = await holder();
-    const controller = new AbortController();
-    const response = await payer.client.fetch(url('/usdc'), { signal: controller.signal });
-    await response.text();
-    controller.abort();
-    await told(payer, 'payment.settled');
-    expect(receiptOf(response)?.state).toBe('settled');
   });
 });

@@ -14,7 +14,7 @@ import type { MintSymbol, SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
 import { listOf } from '../helpers/attempts.js';
-import { tokenAccount, tokenAmount, until } from '../helpers/chain.js';
+import { tokenAmount, until } from '../helpers/chain.js';
 import { clientOn, decided, kitSigner, recorded } from '../helpers/flow.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { paidOf, UNUSED, usedByCap } from '../helpers/worth.js';
@@ -62,18 +62,6 @@ describe('a signer of another library', () => {
     const response = await client.fetch(`${sandbox.apiUrl}/usdc`);
     expect(response.status).toBe(200);
     expect((await decided(response)).state).toBe('settled');
-  });
-
-  it('fails the call with signing_failed when its signature is missing or wrong', async () => {
-    const wallet = await sandbox.createWallet({ USDC: '1' });
-    for (const answer of [[], [{ [wallet.address]: new Uint8Array(64) }]]) {
-      const signer = { address: wallet.address, signMessages: async () => answer };
-      const client = clientFor(wallet, { walletSecretKey: undefined, signer });
-      await expect(client.fetch(`${sandbox.apiUrl}/usdc`)).rejects.toMatchObject({
-        code: 'signing_failed',
-        funds: 'untouched',
-      });
-    }
   });
 });
 
@@ -194,19 +182,6 @@ describe('client.plan', () => {
       moved: [],
     });
   });
-
-  it('does not reserve budget', async () => {
-    const client = clientFor(await sandbox.createWallet({ USDC: '1' }), {
-      policy: { maxPerDay: '0.01' },
-    });
-    for (let times = 0; times < 3; times += 1)
-      expect((await client.plan(`${sandbox.apiUrl}/usdc`)).caps[0]).toMatchObject({
-        limit: '0.01',
-        used: '0',
-      });
-    expect((await client.fetch(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
-    expect(await usedByCap(client)).toEqual({ ...UNUSED, maxPerDay: '0.01' });
-  });
 });
 
 describe('client.pay', () => {
@@ -280,70 +255,6 @@ describe('client.parse', () => {
     expect(await unpaid.json()).toEqual({});
     expect(await client.parse(await fetch(`${legacy.url}/usdc`))).toMatchObject({ x402Version: 1 });
     expect(await client.parse(await fetch(`${sandbox.apiUrl}/free`))).toBeUndefined();
-  });
-});
-
-describe('client.balance', () => {
-  it('lists SOL and every token of the wallet', async () => {
-    const wallet = await sandbox.createWallet({
-      SOL: '0.25',
-      USDC: '1.5',
-      PYUSD: '2',
-      BONK: '10.00001',
-    });
-    const balances = await clientFor(wallet).balance();
-    const { SOL, USDC, PYUSD, BONK } = sandbox.mints;
-    expect(balances[0]).toMatchObject({
-      mint: SOL.address,
-      amount: '250000000',
-      decimals: 9,
-      uiAmount: '0.25',
-      tokenAccount: wallet.address,
-    });
-    expect(
-      new Map(
-        balances
-          .slice(1)
-          .map(({ mint, amount, uiAmount, tokenProgram }) => [
-            mint,
-            [amount, uiAmount, tokenProgram],
-          ]),
-      ),
-    ).toEqual(
-      new Map([
-        [USDC.address, ['1500000', '1.5', USDC.tokenProgram]],
-        [PYUSD.address, ['2000000', '2', PYUSD.tokenProgram]],
-        [BONK.address, ['1000001', '10.00001', BONK.tokenProgram]],
-      ]),
-    );
-    for (const { mint, tokenAccount: account } of balances.slice(1)) {
-      const known = Object.values(sandbox.mints).find(({ address }) => address === mint);
-      expect(account).toBe(known && (await tokenAccount(wallet.address, known)));
-    }
-  });
-
-  it('returns balances for a mint, or for a list of symbols and addresses in order', async () => {
-    const wallet = await sandbox.createWallet({ USDC: '1' });
-    const client = clientFor(wallet);
-    const { SOL, USDC, PYUSD, BONK } = sandbox.mints;
-    expect((await client.balance('USDC')).map(({ amount }) => amount)).toEqual(['1000000']);
-    const several = await client.balance([BONK.address, 'PYUSD', 'SOL', USDC.address]);
-    expect(several.map(({ mint, amount, decimals }) => [mint, amount, decimals])).toEqual([
-      [BONK.address, '0', 5],
-      [PYUSD.address, '0', 6],
-      [SOL.address, '0', 9],
-      [USDC.address, '1000000', 6],
-    ]);
-  });
-
-  it('refuses an address without a mint and an unknown symbol', async () => {
-    const wallet = await sandbox.createWallet({ USDC: '1' });
-    const client = clientFor(wallet);
-    await expect(client.balance(['USDC', wallet.address])).rejects.toMatchObject({
-      code: 'unknown_mint',
-      details: { mint: wallet.address },
-    });
-    await expect(client.balance('DOGE')).rejects.toMatchObject({ code: 'invalid_option' });
   });
 });
 
@@ -543,70 +454,9 @@ describe('the journal of a call', () => {
     });
     expect(JSON.parse(JSON.stringify(attempt))).toEqual(attempt);
   });
-
-  it('keeps no attempt of a call that failed before a signature', async () => {
-    const journal = memoryJournal();
-    const client = clientFor(await sandbox.createWallet({ SOL: '0.001' }), { journal });
-    await expect(client.fetch(`${sandbox.apiUrl}/usdc`)).rejects.toMatchObject({
-      code: 'insufficient_funds',
-    });
-    expect(
-      await listOf(journal.attempts({ wallet: client.address, network: SOLANA_MAINNET })),
-    ).toEqual([]);
-    expect(await usedByCap(client)).toEqual(UNUSED);
-  });
-});
-
-describe('a repeated call after a lost answer', () => {
-  it('presents the same payment, and the call after it pays anew', async () => {
-    const client = clientFor(await sandbox.createWallet({ USDC: '1' }));
-    const events = recorded(client);
-    const before = await merchantHolds('USDC');
-    const stop = client.on(
-      'payment.sent',
-      () => void sandbox.controls.api.fault('/usdc', { kind: 'dropBefore', times: 1 }),
-    );
-    await expect(client.fetch(`${sandbox.apiUrl}/usdc`)).rejects.toMatchObject({
-      code: 'payment_uncertain',
-      funds: 'uncertain',
-      moved: [],
-    });
-    stop();
-    const repeated = await client.fetch(`${sandbox.apiUrl}/usdc`);
-    expect(repeated.status).toBe(200);
-    const receipt = await decided(repeated);
-    expect(receipt.payment.payerSignature).toBe(
-      events.flatMap((event) => (event.type === 'payment.signed' ? [event.payerSignature] : []))[0],
-    );
-    expect((await merchantHolds('USDC')) - before).toBe(10_000n);
-    const next = await client.fetch(`${sandbox.apiUrl}/usdc`);
-    expect(next.status).toBe(200);
-    expect((await decided(next)).id).not.toBe(receipt.id);
-    expect((await merchantHolds('USDC')) - before).toBe(20_000n);
-    expect(events.filter(({ type }) => type === 'payment.signed')).toHaveLength(2);
-    expect(events.filter(({ type }) => type === 'payment.settled')).toHaveLength(2);
-    expect((await listOf(client.receipts())).map(({ state }) => state)).toEqual([
-      'settled',
-      'settled',
-    ]);
-    expect(await usedByCap(client)).toEqual({ ...UNUSED, maxPerDay: '0.02' });
-  });
 });
 
 describe('client.close', () => {
-  it('refuses later calls except free ones, and can be called twice', async () => {
-    const client = clientFor(await sandbox.createWallet({ USDC: '1' }));
-    await decided(await client.fetch(`${sandbox.apiUrl}/usdc`));
-    await client.close();
-    await client.close();
-    await expect(client.fetch(`${sandbox.apiUrl}/usdc`)).rejects.toMatchObject({
-      code: 'client_closed',
-      funds: 'untouched',
-    });
-    await expect(client.balance()).rejects.toMatchObject({ code: 'client_closed' });
-    expect((await client.fetch(`${sandbox.apiUrl}/free`)).status).toBe(200);
-  });
-
   it('lets the process end while a payment is open', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     const child = spawn(
