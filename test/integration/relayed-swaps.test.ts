@@ -1,5 +1,5 @@
 import { address } from '@solana/kit';
-import { isExactChangeError, type ClientOptions, type Plan } from 'exact-change';
+import { isExactChangeError, receiptOf, type ClientOptions, type Plan } from 'exact-change';
 import type { MintSymbol } from 'exact-change-sandbox';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startTaker } from '../helpers/bounds.js';
@@ -102,13 +102,14 @@ describe('a relayer, for a wallet without SOL', () => {
     const payer = await withoutSol();
     const seller = await startTaker(sandbox, [['SOL', '1000000']]);
     onTestFinished(() => seller.close());
-    const { swap, cost } = await decided(await payer.client.fetch(seller.url));
+    // The seller settles nothing, so the chain would decide only once the payment has expired.
+    const { swap, cost } = receiptOf(await payer.client.fetch(seller.url)) ?? {};
     const { lamports, own } = await movedOf(payer, swap?.signature ?? '');
     const brought = BigInt(swap?.outAmount ?? 0);
     expect([lamports, own.get(sandbox.mints.SOL.address)]).toEqual([0n, brought]);
     // USDT is worth a dollar, and SOL 150 dollars.
     const lost = BigInt(swap?.inAmount ?? 0) - (brought * 150n) / 1_000n;
-    expect(Number(cost.usd) * 1e6).toBeGreaterThanOrEqual(Number(lost));
+    expect(Number(cost?.usd) * 1e6).toBeGreaterThanOrEqual(Number(lost));
   });
 
   it('lets the wallet swap a token into SOL', async () => {
