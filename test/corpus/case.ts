@@ -53,6 +53,11 @@ export interface Attack extends Variation {
   readonly rule: string;
 }
 
+/** Returns a function that makes attacks which break this rule first. */
+export const breakingRule =
+  (rule: string, where: Pick<Attack, 'forms' | 'directions'> = {}) =>
+  (attack: string, make: Attack['make']): Attack => ({ attack, rule, ...where, make });
+
 /** A harmless variation of honest transactions. */
 export interface Shape extends Variation {
   readonly shape: string;

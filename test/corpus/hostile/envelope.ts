@@ -13,6 +13,7 @@ import {
 } from '../build.js';
 import {
   adding,
+  breakingRule,
   family,
   formsWhere,
   rearranging,
@@ -67,6 +68,8 @@ const memo = (accounts: FilledInstruction['accounts']) =>
 const signedBy = (signature: (index: number) => number) => (from: Base) =>
   wire(compile(draftOf(from)), [Uint8Array.from({ length: 64 }, (_, index) => signature(index))]);
 
+const cosigned = breakingRule('transaction_signers');
+const presigned = breakingRule('transaction_presigned');
 const parties: readonly Attack[] = [
   {
     attack: 'fee_payer_evil',
@@ -79,27 +82,23 @@ const parties: readonly Attack[] = [
     rule: 'transaction_fee_payer',
     make: (from) => transaction({ ...draftOf(from), feePayer: ATTACKER }),
   },
-  {
-    attack: 'second_signer',
-    rule: 'transaction_signers',
-    make: adding('after', () => [memo([signer(ATTACKER)])]),
-  },
-  {
-    attack: 'second_signer_in_swap',
-    rule: 'transaction_signers',
-    make: changingTerms((terms) => ({ venues: [...terms.venues, signer(ATTACKER)] })),
-  },
-  {
-    attack: 'second_signer_named_nowhere',
-    rule: 'transaction_signers',
-    make: rearranging(withSilentSigner),
-  },
-  { attack: 'presigned', rule: 'transaction_presigned', make: signedBy((index) => index + 1) },
-  {
-    attack: 'presigned_in_its_last_byte',
-    rule: 'transaction_presigned',
-    make: signedBy((index) => (index === 63 ? 1 : 0)),
-  },
+  cosigned(
+    'second_signer',
+    adding('after', () => [memo([signer(ATTACKER)])]),
+  ),
+  cosigned(
+    'second_signer_in_swap',
+    changingTerms((terms) => ({ venues: [...terms.venues, signer(ATTACKER)] })),
+  ),
+  cosigned('second_signer_named_nowhere', rearranging(withSilentSigner)),
+  presigned(
+    'presigned',
+    signedBy((index) => index + 1),
+  ),
+  presigned(
+    'presigned_in_its_last_byte',
+    signedBy((index) => (index === 63 ? 1 : 0)),
+  ),
 ];
 
 /** Fills the transaction up with account creations, which are allowed in any number. */
@@ -143,96 +142,60 @@ const version = (byte: number) =>
 
 /** For attacks without a part of the honest transaction, which would be the same in all forms. */
 const once = { forms: ['route_v2'], directions: ['usdc-usdt'] } as const;
+const garbled = breakingRule('transaction_encoding');
+const garbledOnce = breakingRule('transaction_encoding', once);
+const garbledOfV2 = breakingRule('transaction_encoding', {
+  forms: formsWhere((form) => form.version === 2),
+});
 
 const encodings: readonly Attack[] = [
-  {
-    attack: 'header_without_signers',
-    rule: 'transaction_encoding',
-    make: withHeader({ numSignerAccounts: 0 }),
-  },
-  {
-    attack: 'header_with_read_only_payer',
-    rule: 'transaction_encoding',
-    make: withHeader({ numReadonlySignerAccounts: 1 }),
-  },
-  {
-    attack: 'header_with_200_read_only',
-    rule: 'transaction_encoding',
-    make: withHeader({ numReadonlyNonSignerAccounts: 200 }),
-  },
-  {
-    attack: 'header_with_200_read_only_signers',
-    rule: 'transaction_encoding',
-    make: withHeader({ numReadonlySignerAccounts: 200 }),
-  },
-  {
-    attack: 'two_signatures_for_one_signer',
-    rule: 'transaction_encoding',
-    make: (from) => wire(compile(draftOf(from)), emptySignatures(2)),
-  },
-  {
-    attack: 'no_signature_for_one_signer',
-    rule: 'transaction_encoding',
-    make: (from) => wire(compile(draftOf(from)), []),
-  },
-  {
-    attack: 'message_without_signatures',
-    rule: 'transaction_encoding',
-    make: (from) => messageBytes(compile(draftOf(from))),
-  },
-  {
-    attack: 'trailing',
-    rule: 'transaction_encoding',
-    make: changingBytes((bytes) => concat(bytes, [0])),
-  },
-  {
-    attack: 'trailing_second_transaction',
-    rule: 'transaction_encoding',
-    make: changingBytes((bytes) => concat(bytes, bytes).slice(0, PACKET_BYTES)),
-  },
-  {
-    attack: 'truncated1',
-    rule: 'transaction_encoding',
-    make: changingBytes((bytes) => bytes.slice(0, -1)),
-  },
-  {
-    attack: 'truncated_in_a_key',
-    rule: 'transaction_encoding',
-    make: changingBytes((bytes) => bytes.slice(0, 200)),
-  },
-  {
-    attack: 'signature_alone',
-    rule: 'transaction_encoding',
-    ...once,
-    make: changingBytes((bytes) => bytes.slice(0, 65)),
-  },
-  { attack: 'length_in_two_bytes', rule: 'transaction_encoding', make: changingBytes(longWritten) },
-  { attack: 'version_1', rule: 'transaction_encoding', make: version(0x81) },
-  { attack: 'version_127', rule: 'transaction_encoding', make: version(0xff) },
-  {
-    attack: 'legacy',
-    rule: 'transaction_encoding',
-    make: (from) => {
-      const { addressTableLookups: _, ...message } = compile({
-        instructions: draftOf(from).instructions,
-      });
-      return wire({ ...message, version: 'legacy' });
-    },
-  },
-  {
-    attack: 'larger_than_a_packet',
-    rule: 'transaction_encoding',
-    forms: formsWhere((form) => form.version === 2),
-    make: (from) => {
-      const plan = concat(from.terms.plan, new Uint8Array(PACKET_BYTES));
-      return wire(
-        compile({
-          ...draftOf(from),
-          instructions: [...from.compute, { ...from.swap, data: concat(from.swap.data, plan) }],
-        }),
-      );
-    },
-  },
+  garbled('header_without_signers', withHeader({ numSignerAccounts: 0 })),
+  garbled('header_with_read_only_payer', withHeader({ numReadonlySignerAccounts: 1 })),
+  garbled('header_with_200_read_only', withHeader({ numReadonlyNonSignerAccounts: 200 })),
+  garbled('header_with_200_read_only_signers', withHeader({ numReadonlySignerAccounts: 200 })),
+  garbled('two_signatures_for_one_signer', (from) =>
+    wire(compile(draftOf(from)), emptySignatures(2)),
+  ),
+  garbled('no_signature_for_one_signer', (from) => wire(compile(draftOf(from)), [])),
+  garbled('message_without_signatures', (from) => messageBytes(compile(draftOf(from)))),
+  garbled(
+    'trailing',
+    changingBytes((bytes) => concat(bytes, [0])),
+  ),
+  garbled(
+    'trailing_second_transaction',
+    changingBytes((bytes) => concat(bytes, bytes).slice(0, PACKET_BYTES)),
+  ),
+  garbled(
+    'truncated1',
+    changingBytes((bytes) => bytes.slice(0, -1)),
+  ),
+  garbled(
+    'truncated_in_a_key',
+    changingBytes((bytes) => bytes.slice(0, 200)),
+  ),
+  garbledOnce(
+    'signature_alone',
+    changingBytes((bytes) => bytes.slice(0, 65)),
+  ),
+  garbled('length_in_two_bytes', changingBytes(longWritten)),
+  garbled('version_1', version(0x81)),
+  garbled('version_127', version(0xff)),
+  garbled('legacy', (from) => {
+    const { addressTableLookups: _, ...message } = compile({
+      instructions: draftOf(from).instructions,
+    });
+    return wire({ ...message, version: 'legacy' });
+  }),
+  garbledOfV2('larger_than_a_packet', (from) => {
+    const plan = concat(from.terms.plan, new Uint8Array(PACKET_BYTES));
+    return wire(
+      compile({
+        ...draftOf(from),
+        instructions: [...from.compute, { ...from.swap, data: concat(from.swap.data, plan) }],
+      }),
+    );
+  }),
 ];
 
 function inUrlAlphabet(bytes: Uint8Array): string {
@@ -274,61 +237,52 @@ function padded(from: Base): Uint8Array {
 }
 
 const texts: readonly Attack[] = [
-  { attack: 'ws', rule: 'transaction_encoding', make: inBase64((text) => ` ${text}`) },
-  { attack: 'ws_at_the_end', rule: 'transaction_encoding', make: inBase64((text) => `${text}\n`) },
-  {
-    attack: 'ws_every_76_letters',
-    rule: 'transaction_encoding',
-    make: inBase64((text) => text.replace(/(.{76})/g, '$1\r\n')),
-  },
-  {
-    attack: 'b64url',
-    rule: 'transaction_encoding',
-    forms: formsWhere((form) => form.version === 2),
-    make: (from) => inUrlAlphabet(padded(from)),
-  },
-  {
-    attack: 'padding_left_out',
-    rule: 'transaction_encoding',
-    forms: formsWhere((form) => form.version === 2),
-    make: (from) => base64(padded(from)).replace(/=/g, ''),
-  },
-  {
-    attack: 'spare_bits',
-    rule: 'transaction_encoding',
-    forms: formsWhere((form) => form.version === 2),
-    make: (from) => withSpareBits(padded(from)),
-  },
-  { attack: 'more_padding', rule: 'transaction_encoding', make: inBase64((text) => `${text}====`) },
-  {
-    attack: 'base64_twice',
-    rule: 'transaction_encoding',
-    make: inBase64((text) => Buffer.from(text).toString('base64')),
-  },
-  {
-    attack: 'hex',
-    rule: 'transaction_encoding',
-    make: changingBytes((bytes) => Buffer.from(bytes).toString('hex')),
-  },
-  {
-    attack: 'data_url',
-    rule: 'transaction_encoding',
-    make: inBase64((text) => `data:application/octet-stream;base64,${text}`),
-  },
-  { attack: 'nul', rule: 'transaction_encoding', make: inBase64((text) => `${text}\0`) },
-  {
-    attack: 'nul_bytes',
-    rule: 'transaction_encoding',
-    make: changingBytes((bytes) => new Uint8Array(bytes.length)),
-  },
-  { attack: 'empty', rule: 'transaction_encoding', ...once, make: () => '' },
-  { attack: 'empty_bytes', rule: 'transaction_encoding', ...once, make: () => new Uint8Array() },
-  {
-    attack: 'json',
-    rule: 'transaction_encoding',
-    make: inBase64((text) => JSON.stringify({ swapTransaction: text })),
-  },
-  { attack: 'huge', rule: 'transaction_encoding', ...once, make: () => 'A'.repeat(2_000_000) },
+  garbled(
+    'ws',
+    inBase64((text) => ` ${text}`),
+  ),
+  garbled(
+    'ws_at_the_end',
+    inBase64((text) => `${text}\n`),
+  ),
+  garbled(
+    'ws_every_76_letters',
+    inBase64((text) => text.replace(/(.{76})/g, '$1\r\n')),
+  ),
+  garbledOfV2('b64url', (from) => inUrlAlphabet(padded(from))),
+  garbledOfV2('padding_left_out', (from) => base64(padded(from)).replace(/=/g, '')),
+  garbledOfV2('spare_bits', (from) => withSpareBits(padded(from))),
+  garbled(
+    'more_padding',
+    inBase64((text) => `${text}====`),
+  ),
+  garbled(
+    'base64_twice',
+    inBase64((text) => Buffer.from(text).toString('base64')),
+  ),
+  garbled(
+    'hex',
+    changingBytes((bytes) => Buffer.from(bytes).toString('hex')),
+  ),
+  garbled(
+    'data_url',
+    inBase64((text) => `data:application/octet-stream;base64,${text}`),
+  ),
+  garbled(
+    'nul',
+    inBase64((text) => `${text}\0`),
+  ),
+  garbled(
+    'nul_bytes',
+    changingBytes((bytes) => new Uint8Array(bytes.length)),
+  ),
+  garbledOnce('empty', () => ''),
+  garbledOnce('empty_bytes', () => new Uint8Array()),
+  garbled(
+    'json',
+    inBase64((text) => JSON.stringify({ swapTransaction: text })),
+  ),
+  garbledOnce('huge', () => 'A'.repeat(2_000_000)),
 ];
 
 const honest = (from: Base) => wire(compile(draftOf(from)));
@@ -343,29 +297,15 @@ const values: readonly Attack[] = [
     },
     make: () => value,
   })),
-  { attack: 'obj_text', rule: 'transaction_encoding', ...once, make: () => '[object Object]' },
-  {
-    attack: 'obj_around_the_text',
-    rule: 'transaction_encoding',
-    make: (from) => ({ swapTransaction: base64(honest(from)) }),
-  },
-  {
-    attack: 'obj_of_a_buffer',
-    rule: 'transaction_encoding',
-    make: (from) => Buffer.from(honest(from)).toJSON(),
-  },
-  { attack: 'obj_array_of_bytes', rule: 'transaction_encoding', make: (from) => [...honest(from)] },
-  {
-    attack: 'obj_array_of_the_text',
-    rule: 'transaction_encoding',
-    make: (from) => [base64(honest(from))],
-  },
-  {
-    attack: 'obj_that_reads_as_the_text',
-    rule: 'transaction_encoding',
-    ...once,
-    make: (from) => ({ toString: () => base64(honest(from)), length: 1 }),
-  },
+  garbledOnce('obj_text', () => '[object Object]'),
+  garbled('obj_around_the_text', (from) => ({ swapTransaction: base64(honest(from)) })),
+  garbled('obj_of_a_buffer', (from) => Buffer.from(honest(from)).toJSON()),
+  garbled('obj_array_of_bytes', (from) => [...honest(from)]),
+  garbled('obj_array_of_the_text', (from) => [base64(honest(from))]),
+  garbledOnce('obj_that_reads_as_the_text', (from) => ({
+    toString: () => base64(honest(from)),
+    length: 1,
+  })),
 ];
 
 export const envelope = family('envelope', 'refused', [

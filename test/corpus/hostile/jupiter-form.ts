@@ -2,7 +2,15 @@ import { concat, u32 } from '../accounts.js';
 import { ATTACKER, MINTS, PROGRAMS, WALLET, own, theirs } from '../addresses.js';
 import { draftOf, instructionsOf, withTerms, type Base } from '../bases.js';
 import { transaction } from '../build.js';
-import { adding, family, formsWhere, replacing, changingTerms, type Attack } from '../case.js';
+import {
+  adding,
+  breakingRule,
+  family,
+  formsWhere,
+  replacing,
+  changingTerms,
+  type Attack,
+} from '../case.js';
 import {
   FORMS,
   RAYDIUM,
@@ -54,30 +62,38 @@ const OTHER_INSTRUCTIONS = [
   ...['exact_out_route_with_token_ledger', 'route_v3', 'drain'],
 ];
 
+const formless = breakingRule('jupiter_form');
 const forms: readonly Attack[] = [
-  ...OTHER_INSTRUCTIONS.map((name): Attack => ({
-    attack: `jup_${name}`,
-    rule: 'jupiter_form',
-    make: withData((data) => concat(discriminator(name), data.slice(8))),
-  })),
-  {
-    attack: 'jup_unknown_ix',
-    rule: 'jupiter_form',
-    make: withData((data) => concat([1, 2, 3, 4, 5, 6, 7, 8], data.slice(8))),
-  },
-  {
-    attack: 'jup_event_cpi',
-    rule: 'jupiter_form',
-    make: withData((data) => concat(fromHex('e445a52e51cb9a1d'), data.slice(8))),
-  },
-  {
-    attack: 'jup_one_bit_off',
-    rule: 'jupiter_form',
-    make: withData((data) => concat([(data[0] ?? 0) ^ 1], data.slice(1))),
-  },
-  { attack: 'jup_seven_bytes', rule: 'jupiter_form', make: withData((data) => data.slice(0, 7)) },
-  { attack: 'jup_without_data', rule: 'jupiter_form', make: withData(() => new Uint8Array()) },
-  { attack: 'jup_data_shifted', rule: 'jupiter_form', make: withData((data) => concat([0], data)) },
+  ...OTHER_INSTRUCTIONS.map((name) =>
+    formless(
+      `jup_${name}`,
+      withData((data) => concat(discriminator(name), data.slice(8))),
+    ),
+  ),
+  formless(
+    'jup_unknown_ix',
+    withData((data) => concat([1, 2, 3, 4, 5, 6, 7, 8], data.slice(8))),
+  ),
+  formless(
+    'jup_event_cpi',
+    withData((data) => concat(fromHex('e445a52e51cb9a1d'), data.slice(8))),
+  ),
+  formless(
+    'jup_one_bit_off',
+    withData((data) => concat([(data[0] ?? 0) ^ 1], data.slice(1))),
+  ),
+  formless(
+    'jup_seven_bytes',
+    withData((data) => data.slice(0, 7)),
+  ),
+  formless(
+    'jup_without_data',
+    withData(() => new Uint8Array()),
+  ),
+  formless(
+    'jup_data_shifted',
+    withData((data) => concat([0], data)),
+  ),
 ];
 
 /** Changes only the bytes of the route plan. */
@@ -104,44 +120,29 @@ function shadow(
   return transaction(draftOf({ ...theft, swap }));
 }
 
+const planless = breakingRule('jupiter_plan', { forms: V1 });
 const plans: readonly Attack[] = [
-  { attack: 'jup_shadow_tail', rule: 'jupiter_plan', forms: V1, make: (from) => shadow(from) },
-  {
-    attack: 'jup_shadow_tail_of_no_steps',
-    rule: 'jupiter_plan',
-    forms: V1,
-    make: (from) => shadow(from, () => u32(0)),
-  },
-  {
-    attack: 'jup_shadow_tail_of_two_steps',
-    rule: 'jupiter_plan',
-    forms: V1,
-    make: (from) => shadow(from, () => routePlan(1, [RAYDIUM, WHIRLPOOL])),
-  },
-  {
-    attack: 'jup_tail_of_one_byte',
-    rule: 'jupiter_plan',
-    forms: V1,
-    make: withData((data) => concat(data, [0])),
-  },
-  {
-    attack: 'jup_numbers_cut',
-    rule: 'jupiter_plan',
-    forms: V1,
-    make: withData((data) => data.slice(0, -1)),
-  },
-  {
-    attack: 'jup_numbers_left_out',
-    rule: 'jupiter_plan',
-    forms: V1,
-    make: withData((data) => data.slice(0, -19)),
-  },
-  {
-    attack: 'jup_plan_left_out',
-    rule: 'jupiter_plan',
-    forms: V1,
-    make: withData((data, { form }) => data.slice(0, FORMS[form].shared ? 9 : 8)),
-  },
+  planless('jup_shadow_tail', (from) => shadow(from)),
+  planless('jup_shadow_tail_of_no_steps', (from) => shadow(from, () => u32(0))),
+  planless('jup_shadow_tail_of_two_steps', (from) =>
+    shadow(from, () => routePlan(1, [RAYDIUM, WHIRLPOOL])),
+  ),
+  planless(
+    'jup_tail_of_one_byte',
+    withData((data) => concat(data, [0])),
+  ),
+  planless(
+    'jup_numbers_cut',
+    withData((data) => data.slice(0, -1)),
+  ),
+  planless(
+    'jup_numbers_left_out',
+    withData((data) => data.slice(0, -19)),
+  ),
+  planless(
+    'jup_plan_left_out',
+    withData((data, { form }) => data.slice(0, FORMS[form].shared ? 9 : 8)),
+  ),
   planned('jup_plan_of_unknown_venue', () => routePlan(1, [{ swap: [250] }])),
   planned('jup_plan_of_latest_unknown_venue', () => routePlan(1, [{ swap: [255] }])),
   planned('jup_plan_one_step_less', (honest) => concat(u32(0), honest.slice(4))),
@@ -154,52 +155,48 @@ const plans: readonly Attack[] = [
   planned('jup_plan_of_v2_steps', () => routePlan(2, [RAYDIUM])),
 ];
 
+const cut = breakingRule('jupiter_truncated');
+const cutOfV2 = breakingRule('jupiter_truncated', { forms: V2 });
+const crowded = breakingRule('swap_accounts');
 const truncations: readonly Attack[] = [
-  {
-    attack: 'jup_v2_numbers_cut',
-    rule: 'jupiter_truncated',
-    forms: V2,
-    make: withData((data, { form }) => data.slice(0, FORMS[form].shared ? 30 : 29)),
-  },
-  {
-    attack: 'jup_v2_plan_left_out',
-    rule: 'jupiter_truncated',
-    forms: V2,
-    make: withData((data, { form }) => data.slice(0, FORMS[form].shared ? 31 : 30)),
-  },
-  {
-    attack: 'jup_discriminator_alone',
-    rule: 'jupiter_truncated',
-    forms: V2,
-    make: withData((data) => data.slice(0, 8)),
-  },
-  {
-    attack: 'jup_accounts_cut',
-    rule: 'jupiter_truncated',
-    make: withAccounts((accounts, { form }) => accounts.slice(0, FORMS[form].places.length - 1)),
-  },
-  {
-    attack: 'jup_one_account',
-    rule: 'jupiter_truncated',
-    make: withAccounts((accounts) => accounts.slice(0, 1)),
-  },
-  { attack: 'jup_no_accounts', rule: 'jupiter_truncated', make: withAccounts(() => []) },
-  {
-    attack: 'jup_129_accounts',
-    rule: 'swap_accounts',
-    make: withAccounts((accounts) => [
+  cutOfV2(
+    'jup_v2_numbers_cut',
+    withData((data, { form }) => data.slice(0, FORMS[form].shared ? 30 : 29)),
+  ),
+  cutOfV2(
+    'jup_v2_plan_left_out',
+    withData((data, { form }) => data.slice(0, FORMS[form].shared ? 31 : 30)),
+  ),
+  cutOfV2(
+    'jup_discriminator_alone',
+    withData((data) => data.slice(0, 8)),
+  ),
+  cut(
+    'jup_accounts_cut',
+    withAccounts((accounts, { form }) => accounts.slice(0, FORMS[form].places.length - 1)),
+  ),
+  cut(
+    'jup_one_account',
+    withAccounts((accounts) => accounts.slice(0, 1)),
+  ),
+  cut(
+    'jup_no_accounts',
+    withAccounts(() => []),
+  ),
+  crowded(
+    'jup_129_accounts',
+    withAccounts((accounts) => [
       ...accounts,
       ...Array.from({ length: 129 - accounts.length }, () => readonly(PROGRAMS.jupiter)),
     ]),
-  },
-  {
-    attack: 'jup_255_accounts',
-    rule: 'swap_accounts',
-    make: withAccounts((accounts) => [
+  ),
+  crowded(
+    'jup_255_accounts',
+    withAccounts((accounts) => [
       ...accounts,
       ...Array.from({ length: 255 - accounts.length }, () => signer(WALLET)),
     ]),
-  },
+  ),
 ];
 
 /** Gives a form the discriminator of another form, with the data and accounts of the first form. */
@@ -238,62 +235,61 @@ const confusions: readonly Attack[] = [
   disguised('jup_exact_out_as_in', 'jupiter_event_authority', 'exact_out_route', 'route'),
 ];
 
+const notOne = breakingRule('one_swap');
 /** A second swap, within the bounds or without bounds. */
 const seconds: readonly Attack[] = [
-  { attack: 'jup_twice', rule: 'one_swap', make: adding('after', ({ swap }) => [swap]) },
-  { attack: 'jup_twice_in_front', rule: 'one_swap', make: adding('before', ({ swap }) => [swap]) },
-  {
-    attack: 'jup_second_to_evil',
-    rule: 'one_swap',
-    make: adding('after', (from) => [
+  notOne(
+    'jup_twice',
+    adding('after', ({ swap }) => [swap]),
+  ),
+  notOne(
+    'jup_twice_in_front',
+    adding('before', ({ swap }) => [swap]),
+  ),
+  notOne(
+    'jup_second_to_evil',
+    adding('after', (from) => [
       withTerms(from, ({ accounts }) => ({
         accounts: { ...accounts, destination: theirs(from.expected.outputMint) },
       })).swap,
     ]),
-  },
-  {
-    attack: 'jup_second_claim',
-    rule: 'one_swap',
-    make: adding('after', () => [
+  ),
+  notOne(
+    'jup_second_claim',
+    adding('after', () => [
       instruction(
         PROGRAMS.jupiter,
         [signer(WALLET), writable(ATTACKER)],
         concat(discriminator('claim'), [0]),
       ),
     ]),
-  },
-  {
-    attack: 'jup_ledger_before_the_swap',
-    rule: 'one_swap',
-    make: adding('before', () => [
+  ),
+  notOne(
+    'jup_ledger_before_the_swap',
+    adding('before', () => [
       instruction(
         PROGRAMS.jupiter,
         [writable(ATTACKER), writable(own(MINTS.usdc))],
         discriminator('set_token_ledger'),
       ),
     ]),
-  },
-  {
-    attack: 'jup_second_without_data',
-    rule: 'one_swap',
-    make: adding('after', () => [instruction(PROGRAMS.jupiter, [signer(WALLET)])]),
-  },
-  {
-    attack: 'jup_none',
-    rule: 'one_swap',
-    make: (from) =>
-      transaction(
-        draftOf(
-          from,
-          instructionsOf(from).filter((one) => one !== from.swap),
-        ),
+  ),
+  notOne(
+    'jup_second_without_data',
+    adding('after', () => [instruction(PROGRAMS.jupiter, [signer(WALLET)])]),
+  ),
+  notOne('jup_none', (from) =>
+    transaction(
+      draftOf(
+        from,
+        instructionsOf(from).filter((one) => one !== from.swap),
       ),
-  },
-  {
-    attack: 'jup_by_another_program',
-    rule: 'one_swap',
-    make: replacing(({ swap }) => ({ swap: { ...swap, programAddress: PROGRAMS.jupiterV4 } })),
-  },
+    ),
+  ),
+  notOne(
+    'jup_by_another_program',
+    replacing(({ swap }) => ({ swap: { ...swap, programAddress: PROGRAMS.jupiterV4 } })),
+  ),
 ];
 
 export const jupiterForm = family('jupiter-form', 'refused', [

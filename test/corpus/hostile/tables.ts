@@ -2,7 +2,7 @@ import type { Address } from '@solana/kit';
 import { WALLET } from '../addresses.js';
 import { table, type Accounts } from '../accounts.js';
 import type { Message } from '../build.js';
-import { family, rearranging, type Attack } from '../case.js';
+import { breakingRule, family, rearranging, type Attack } from '../case.js';
 import { accountCount, loading } from '../lookups.js';
 import { FILLED, SLOT, TABLES, TABLE_ENTRIES } from '../world.js';
 
@@ -37,19 +37,17 @@ const names: readonly Attack[] = [
 
 const first = (one: Address) => also({ table: one, readonly: [0] });
 
+const unowned = breakingRule('lookup_table_owner');
+const inactive = breakingRule('lookup_table_inactive');
 const states: readonly Attack[] = [
-  { attack: 'missing', rule: 'lookup_table_owner', make: first(TABLES.missing) },
-  { attack: 'foreign_owner', rule: 'lookup_table_owner', make: first(TABLES.foreignOwner) },
-  { attack: 'owned_by_system', rule: 'lookup_table_owner', make: first(TABLES.systemOwner) },
-  { attack: 'never_initialized', rule: 'lookup_table_owner', make: first(TABLES.uninitialized) },
-  { attack: 'ragged_end', rule: 'lookup_table_owner', make: first(TABLES.raggedEnd) },
-  { attack: 'header_cut', rule: 'lookup_table_owner', make: first(TABLES.shortHeader) },
-  { attack: 'deactivated', rule: 'lookup_table_inactive', make: first(TABLES.deactivated) },
-  {
-    attack: 'deactivated_in_this_slot',
-    rule: 'lookup_table_inactive',
-    make: first(TABLES.deactivating),
-  },
+  unowned('missing', first(TABLES.missing)),
+  unowned('foreign_owner', first(TABLES.foreignOwner)),
+  unowned('owned_by_system', first(TABLES.systemOwner)),
+  unowned('never_initialized', first(TABLES.uninitialized)),
+  unowned('ragged_end', first(TABLES.raggedEnd)),
+  unowned('header_cut', first(TABLES.shortHeader)),
+  inactive('deactivated', first(TABLES.deactivated)),
+  inactive('deactivated_in_this_slot', first(TABLES.deactivating)),
 ];
 
 /** The attacker's table, as seen by a node that is five slots behind. */
@@ -65,34 +63,18 @@ const aheadOfUs = (): Accounts =>
     ],
   ]);
 
+const outside = breakingRule('lookup_table_entry');
 const entries: readonly Attack[] = [
-  {
-    attack: 'lut_range',
-    rule: 'lookup_table_entry',
-    make: also({ table: TABLES.attackers, readonly: [TABLE_ENTRIES.attackers.length] }),
-  },
-  {
-    attack: 'lut_range_255',
-    rule: 'lookup_table_entry',
-    make: also({ table: TABLES.attackers, readonly: [255] }),
-  },
-  {
-    attack: 'lut_range_writable',
-    rule: 'lookup_table_entry',
-    make: also({ table: TABLES.attackers, writable: [200] }),
-  },
-  {
-    attack: 'shrunk',
-    rule: 'lookup_table_entry',
-    make: also({ table: TABLES.shrunk, readonly: [5] }),
-  },
-  { attack: 'empty_table', rule: 'lookup_table_entry', make: first(TABLES.empty) },
-  {
-    attack: 'extended_in_this_slot',
-    rule: 'lookup_table_entry',
-    make: also({ table: TABLES.extendedNow, readonly: [4] }),
-  },
-  { attack: 'created_in_this_slot', rule: 'lookup_table_entry', make: first(TABLES.createdNow) },
+  outside(
+    'lut_range',
+    also({ table: TABLES.attackers, readonly: [TABLE_ENTRIES.attackers.length] }),
+  ),
+  outside('lut_range_255', also({ table: TABLES.attackers, readonly: [255] })),
+  outside('lut_range_writable', also({ table: TABLES.attackers, writable: [200] })),
+  outside('shrunk', also({ table: TABLES.shrunk, readonly: [5] })),
+  outside('empty_table', first(TABLES.empty)),
+  outside('extended_in_this_slot', also({ table: TABLES.extendedNow, readonly: [4] })),
+  outside('created_in_this_slot', first(TABLES.createdNow)),
   {
     attack: 'extended_in_a_later_slot',
     rule: 'lookup_table_entry',
@@ -137,65 +119,54 @@ function twice(message: Message): Message {
   };
 }
 
+const misplaced = breakingRule('transaction_accounts');
 const indexes: readonly Attack[] = [
-  { attack: 'account_twice', rule: 'transaction_accounts', make: rearranging(twice) },
-  {
-    attack: 'account_static_and_loaded',
-    rule: 'transaction_accounts',
-    make: also({ table: TABLES.attackers, readonly: [WALLET_ENTRY] }),
-  },
-  {
-    attack: 'wallet_loaded_writable',
-    rule: 'transaction_accounts',
-    make: also({ table: TABLES.attackers, writable: [WALLET_ENTRY] }),
-  },
-  {
-    attack: 'account_from_two_tables',
-    rule: 'transaction_accounts',
-    make: also(
+  misplaced('account_twice', rearranging(twice)),
+  misplaced(
+    'account_static_and_loaded',
+    also({ table: TABLES.attackers, readonly: [WALLET_ENTRY] }),
+  ),
+  misplaced('wallet_loaded_writable', also({ table: TABLES.attackers, writable: [WALLET_ENTRY] })),
+  misplaced(
+    'account_from_two_tables',
+    also(
       { table: TABLES.attackers, readonly: [FILLED] },
       { table: TABLES.single[0], readonly: [0] },
     ),
-  },
-  {
-    attack: 'entry_twice',
-    rule: 'transaction_accounts',
-    make: also({ table: TABLES.attackers, readonly: [FILLED, FILLED] }),
-  },
-  {
-    attack: 'entry_writable_and_read_only',
-    rule: 'transaction_accounts',
-    make: also({ table: TABLES.attackers, readonly: [FILLED], writable: [FILLED] }),
-  },
-  {
-    attack: 'oob',
-    rule: 'transaction_accounts',
-    make: rearranging((message) => pointing(message, accountCount(message))),
-  },
-  {
-    attack: 'oob_255',
-    rule: 'transaction_accounts',
-    make: rearranging((message) => pointing(message, 255)),
-  },
-  { attack: 'program_oob', rule: 'transaction_accounts', make: calling(accountCount) },
-  {
-    attack: 'program_from_lut',
-    rule: 'transaction_accounts',
-    make: rearranging((message) => {
+  ),
+  misplaced('entry_twice', also({ table: TABLES.attackers, readonly: [FILLED, FILLED] })),
+  misplaced(
+    'entry_writable_and_read_only',
+    also({ table: TABLES.attackers, readonly: [FILLED], writable: [FILLED] }),
+  ),
+  misplaced(
+    'oob',
+    rearranging((message) => pointing(message, accountCount(message))),
+  ),
+  misplaced(
+    'oob_255',
+    rearranging((message) => pointing(message, 255)),
+  ),
+  misplaced('program_oob', calling(accountCount)),
+  misplaced(
+    'program_from_lut',
+    rearranging((message) => {
       const loaded = loading(message, { table: TABLES.attackers, readonly: [FILLED] });
       const program = { programAddressIndex: accountCount(loaded) - 1, data: Uint8Array.of(1) };
       return { ...loaded, instructions: [...loaded.instructions, program] };
     }),
-  },
-  {
-    attack: 'program_writable',
-    rule: 'transaction_accounts',
-    make: rearranging((message) => ({
+  ),
+  misplaced(
+    'program_writable',
+    rearranging((message) => ({
       ...message,
       header: { ...message.header, numReadonlyNonSignerAccounts: 0 },
     })),
-  },
-  { attack: 'program_is_the_wallet', rule: 'transaction_accounts', make: calling(() => 0) },
+  ),
+  misplaced(
+    'program_is_the_wallet',
+    calling(() => 0),
+  ),
 ];
 
 export const tables = family('tables', 'refused', [...names, ...states, ...entries, ...indexes]);
