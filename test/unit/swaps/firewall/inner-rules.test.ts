@@ -28,29 +28,34 @@ interface Call {
   readonly info: object;
 }
 
-const u32 = (value: number) => [value, 0, 0, 0];
-const system = (opcode: number, type: string, accounts: readonly string[], info: object): Call => ({
-  ...{ program: SYSTEM_PROGRAM, opcode: u32(opcode), accounts, type, info },
+const isKey = (value: unknown) => typeof value === 'string' && value.length >= 32;
+/** The accounts of a call, which most calls show in the order of their data. */
+const keysIn = (info: object) => Object.values(info).flat().filter(isKey);
+const system = (opcode: number, type: string, info: object, accounts = keysIn(info)): Call => ({
+  ...{ program: SYSTEM_PROGRAM, opcode: [opcode, 0, 0, 0], accounts, type, info },
 });
 const token = (
   opcode: readonly number[],
   type: string,
-  accounts: readonly string[],
   info: object,
-): Call => ({
-  ...{ program: TOKEN_PROGRAM, opcode, accounts, type, info },
-});
+  accounts = keysIn(info),
+): Call => ({ ...{ program: TOKEN_PROGRAM, opcode, accounts, type, info } });
 
 /** A call that every swap makes, so that the rules judge the call beside it. */
-const PAYS_IN = token([12], 'transferChecked', [SOURCE, USDC, VAULT, WALLET], {
-  ...{
-    source: SOURCE,
-    mint: USDC,
-    destination: VAULT,
-    authority: WALLET,
-    tokenAmount: { amount: '5' },
+const PAYS_IN = token(
+  [12],
+  'transferChecked',
+  {
+    ...{
+      source: SOURCE,
+      mint: USDC,
+      destination: VAULT,
+      authority: WALLET,
+      tokenAmount: { amount: '5' },
+    },
   },
-});
+  [SOURCE, USDC, VAULT, WALLET],
+);
 
 const parsed = ({ program, type, info }: Call) => ({ programId: program, parsed: { type, info } });
 const raw = ({ program, opcode, accounts }: Call) => ({
@@ -80,268 +85,195 @@ const seeded = { base: WALLET, seed: 'x', owner: STRANGER };
 const nonce = { nonceAccount: NONCE, nonceAuthority: WALLET };
 
 const SYSTEM_HARM: readonly Call[] = [
-  system(1, 'assign', [WALLET], { account: WALLET, owner: STRANGER }),
-  system(3, 'createAccountWithSeed', [STRANGER, WALLET], {
-    source: STRANGER,
-    newAccount: WALLET,
-    ...seeded,
-  }),
-  system(0, 'createAccount', [STRANGER, WALLET], {
-    source: STRANGER,
-    newAccount: WALLET,
-    lamports: 1,
-    space: 9,
-    owner: STRANGER,
-  }),
-  system(0, 'createAccount', [WALLET], { source: WALLET, lamports: 1, space: 9, owner: STRANGER }),
-  system(13, 'createAccountAllowPrefund', [WALLET, STRANGER], {
-    newAccount: WALLET,
-    source: STRANGER,
-    lamports: 1,
-    owner: STRANGER,
-  }),
-  system(13, 'createAccountAllowPrefund', [WALLET], {
-    newAccount: WALLET,
-    space: 9,
-    owner: STRANGER,
-  }),
-  system(4, 'advanceNonce', [NONCE, SYSVAR, WALLET], { ...nonce, recentBlockhashesSysvar: SYSVAR }),
-  system(5, 'withdrawFromNonce', [NONCE, STRANGER, SYSVAR, RENT, WALLET], {
-    ...nonce,
-    destination: STRANGER,
-    lamports: 1,
-  }),
-  system(6, 'initializeNonce', [WALLET, SYSVAR, RENT], {
-    nonceAccount: WALLET,
-    nonceAuthority: STRANGER,
-  }),
-  system(7, 'authorizeNonce', [NONCE, WALLET], { ...nonce, newAuthorized: STRANGER }),
-  system(8, 'allocate', [WALLET], { account: WALLET, space: 9 }),
-  system(9, 'allocateWithSeed', [NONCE, WALLET], { account: NONCE, space: 9, ...seeded }),
-  system(10, 'assignWithSeed', [NONCE, WALLET], { account: NONCE, ...seeded }),
-  system(11, 'transferWithSeed', [NONCE, WALLET, STRANGER], {
+  system(1, 'assign', { account: WALLET, owner: STRANGER }, [WALLET]),
+  system(3, 'createAccountWithSeed', { source: STRANGER, newAccount: WALLET, ...seeded }, [
+    STRANGER,
+    WALLET,
+  ]),
+  system(
+    0,
+    'createAccount',
+    { source: STRANGER, newAccount: WALLET, lamports: 1, space: 9, owner: STRANGER },
+    [STRANGER, WALLET],
+  ),
+  system(0, 'createAccount', { source: WALLET, lamports: 1, space: 9, owner: STRANGER }, [WALLET]),
+  system(
+    13,
+    'createAccountAllowPrefund',
+    { newAccount: WALLET, source: STRANGER, lamports: 1, owner: STRANGER },
+    [WALLET, STRANGER],
+  ),
+  system(13, 'createAccountAllowPrefund', { newAccount: WALLET, space: 9, owner: STRANGER }, [
+    WALLET,
+  ]),
+  system(4, 'advanceNonce', { ...nonce, recentBlockhashesSysvar: SYSVAR }, [NONCE, SYSVAR, WALLET]),
+  system(5, 'withdrawFromNonce', { ...nonce, destination: STRANGER, lamports: 1 }, [
+    NONCE,
+    STRANGER,
+    SYSVAR,
+    RENT,
+    WALLET,
+  ]),
+  system(6, 'initializeNonce', { nonceAccount: WALLET, nonceAuthority: STRANGER }, [
+    WALLET,
+    SYSVAR,
+    RENT,
+  ]),
+  system(7, 'authorizeNonce', { ...nonce, newAuthorized: STRANGER }, [NONCE, WALLET]),
+  system(8, 'allocate', { account: WALLET, space: 9 }),
+  system(9, 'allocateWithSeed', { account: NONCE, space: 9, ...seeded }, [NONCE, WALLET]),
+  system(10, 'assignWithSeed', { account: NONCE, ...seeded }, [NONCE, WALLET]),
+  system(11, 'transferWithSeed', {
     source: NONCE,
     sourceBase: WALLET,
     destination: STRANGER,
     lamports: 1,
   }),
-  system(12, 'upgradeNonce', [WALLET], { nonceAccount: WALLET }),
-  system(99, 'somethingNew', [WALLET], { account: WALLET }),
+  system(12, 'upgradeNonce', { nonceAccount: WALLET }),
+  system(99, 'somethingNew', { account: WALLET }),
 ];
 
 const SYSTEM_FINE: readonly Call[] = [
-  system(2, 'transfer', [WALLET, STRANGER], { source: WALLET, destination: STRANGER, lamports: 1 }),
-  system(0, 'createAccount', [WALLET, NONCE], {
-    source: WALLET,
-    newAccount: NONCE,
-    lamports: 1,
-    space: 165,
-    owner: TOKEN_PROGRAM,
-  }),
-  system(3, 'createAccountWithSeed', [WALLET, NONCE], {
-    source: WALLET,
-    newAccount: NONCE,
-    ...seeded,
-  }),
-  system(13, 'createAccountAllowPrefund', [NONCE, WALLET], {
-    newAccount: NONCE,
-    source: WALLET,
-    lamports: 1,
-    owner: TOKEN_PROGRAM,
-  }),
-  system(1, 'assign', [NONCE], { account: NONCE, owner: TOKEN_PROGRAM }),
-  system(8, 'allocate', [NONCE], { account: NONCE, space: 165 }),
+  system(2, 'transfer', { source: WALLET, destination: STRANGER, lamports: 1 }),
+  system(
+    0,
+    'createAccount',
+    { source: WALLET, newAccount: NONCE, lamports: 1, space: 165, owner: TOKEN_PROGRAM },
+    [WALLET, NONCE],
+  ),
+  system(3, 'createAccountWithSeed', { source: WALLET, newAccount: NONCE, ...seeded }, [
+    WALLET,
+    NONCE,
+  ]),
+  system(
+    13,
+    'createAccountAllowPrefund',
+    { newAccount: NONCE, source: WALLET, lamports: 1, owner: TOKEN_PROGRAM },
+    [NONCE, WALLET],
+  ),
+  system(1, 'assign', { account: NONCE, owner: TOKEN_PROGRAM }, [NONCE]),
+  system(8, 'allocate', { account: NONCE, space: 165 }),
 ];
 
 const byWallet = { authority: WALLET };
 const ofWallet = { owner: WALLET };
 
 const TOKEN_HARM: readonly Call[] = [
-  token([0], 'initializeMint', [SOURCE, RENT], { mint: SOURCE, mintAuthority: STRANGER }),
-  token([1], 'initializeAccount', [SOURCE, USDC, STRANGER, RENT], {
-    account: SOURCE,
-    mint: USDC,
-    owner: STRANGER,
-  }),
-  token([2], 'initializeMultisig', [NONCE, RENT, WALLET], { multisig: NONCE, signers: [WALLET] }),
-  token([4], 'approve', [SOURCE, STRANGER, WALLET], {
-    source: SOURCE,
-    delegate: STRANGER,
-    ...ofWallet,
-  }),
-  token([4], 'approve', [NONCE, STRANGER, POOL, WALLET], {
+  token([0], 'initializeMint', { mint: SOURCE, mintAuthority: STRANGER }, [SOURCE, RENT]),
+  token([1], 'initializeAccount', { account: SOURCE, mint: USDC, owner: STRANGER }, [
+    SOURCE,
+    USDC,
+    STRANGER,
+    RENT,
+  ]),
+  token([2], 'initializeMultisig', { multisig: NONCE, signers: [WALLET] }, [NONCE, RENT, WALLET]),
+  token([4], 'approve', { source: SOURCE, delegate: STRANGER, ...ofWallet }),
+  token([4], 'approve', {
     source: NONCE,
     delegate: STRANGER,
     multisigOwner: POOL,
     signers: [WALLET],
   }),
-  token([5], 'revoke', [SOURCE, WALLET], { source: SOURCE, ...ofWallet }),
-  token([6, 2], 'setAuthority', [SOURCE, WALLET], {
-    account: SOURCE,
-    authorityType: 'accountOwner',
-    newAuthority: STRANGER,
-    ...byWallet,
-  }),
-  token([6, 3], 'setAuthority', [DESTINATION, WALLET], {
+  token([5], 'revoke', { source: SOURCE, ...ofWallet }),
+  token(
+    [6, 2],
+    'setAuthority',
+    { account: SOURCE, authorityType: 'accountOwner', newAuthority: STRANGER, ...byWallet },
+    [SOURCE, WALLET],
+  ),
+  token([6, 3], 'setAuthority', {
     account: DESTINATION,
     authorityType: 'closeAccount',
     ...byWallet,
   }),
-  token([6, 0], 'setAuthority', [NONCE, WALLET], {
-    mint: NONCE,
-    authorityType: 'mintTokens',
-    newAuthority: STRANGER,
-    ...byWallet,
-  }),
-  token([7], 'mintTo', [NONCE, VAULT, WALLET], {
-    mint: NONCE,
-    account: VAULT,
-    mintAuthority: WALLET,
-    amount: '1',
-  }),
-  token([7], 'mintTo', [NONCE, SOURCE, WALLET], {
-    mint: NONCE,
-    account: SOURCE,
-    mintAuthority: WALLET,
-    amount: '1',
-  }),
-  token([9], 'closeAccount', [SOURCE, STRANGER, WALLET], {
-    account: SOURCE,
-    destination: STRANGER,
-    ...ofWallet,
-  }),
-  token([9], 'closeAccount', [SOURCE, STRANGER, STRANGER], {
-    account: SOURCE,
-    destination: STRANGER,
-    owner: STRANGER,
-  }),
-  token([10], 'freezeAccount', [DESTINATION, USDC, STRANGER], {
-    account: DESTINATION,
-    mint: USDC,
-    freezeAuthority: STRANGER,
-  }),
-  token([11], 'thawAccount', [DESTINATION, USDC, STRANGER], {
-    account: DESTINATION,
-    mint: USDC,
-    freezeAuthority: STRANGER,
-  }),
-  token([13], 'approveChecked', [SOURCE, USDC, STRANGER, WALLET], {
-    source: SOURCE,
-    mint: USDC,
-    delegate: STRANGER,
-    ...ofWallet,
-  }),
-  token([14], 'mintToChecked', [NONCE, VAULT, WALLET], {
-    mint: NONCE,
-    account: VAULT,
-    mintAuthority: WALLET,
-  }),
-  token([16], 'initializeAccount2', [SOURCE, USDC, RENT], {
-    account: SOURCE,
-    mint: USDC,
-    owner: STRANGER,
-  }),
-  token([18], 'initializeAccount3', [DESTINATION, USDC], {
-    account: DESTINATION,
-    mint: USDC,
-    owner: STRANGER,
-  }),
-  token([19], 'initializeMultisig2', [NONCE, WALLET], { multisig: NONCE, signers: [WALLET] }),
-  token([20], 'initializeMint2', [SOURCE], { mint: SOURCE, mintAuthority: STRANGER }),
-  token([22], 'initializeImmutableOwner', [DESTINATION], { account: DESTINATION }),
-  token([25], 'initializeMintCloseAuthority', [SOURCE], { mint: SOURCE, newAuthority: STRANGER }),
-  token([26, 3], 'withdrawWithheldTokensFromAccounts', [USDC, VAULT, WALLET, SOURCE], {
-    mint: USDC,
-    feeRecipient: VAULT,
-    sourceAccounts: [SOURCE],
-  }),
-  token([27, 2], 'configureConfidentialTransferAccount', [SOURCE, USDC, WALLET], {
+  token(
+    [6, 0],
+    'setAuthority',
+    { mint: NONCE, authorityType: 'mintTokens', newAuthority: STRANGER, ...byWallet },
+    [NONCE, WALLET],
+  ),
+  token([7], 'mintTo', { mint: NONCE, account: VAULT, mintAuthority: WALLET, amount: '1' }),
+  token([7], 'mintTo', { mint: NONCE, account: SOURCE, mintAuthority: WALLET, amount: '1' }),
+  token([9], 'closeAccount', { account: SOURCE, destination: STRANGER, ...ofWallet }),
+  token([9], 'closeAccount', { account: SOURCE, destination: STRANGER, owner: STRANGER }),
+  token([10], 'freezeAccount', { account: DESTINATION, mint: USDC, freezeAuthority: STRANGER }),
+  token([11], 'thawAccount', { account: DESTINATION, mint: USDC, freezeAuthority: STRANGER }),
+  token([13], 'approveChecked', { source: SOURCE, mint: USDC, delegate: STRANGER, ...ofWallet }),
+  token([14], 'mintToChecked', { mint: NONCE, account: VAULT, mintAuthority: WALLET }),
+  token([16], 'initializeAccount2', { account: SOURCE, mint: USDC, owner: STRANGER }, [
+    SOURCE,
+    USDC,
+    RENT,
+  ]),
+  token([18], 'initializeAccount3', { account: DESTINATION, mint: USDC, owner: STRANGER }, [
+    DESTINATION,
+    USDC,
+  ]),
+  token([19], 'initializeMultisig2', { multisig: NONCE, signers: [WALLET] }),
+  token([20], 'initializeMint2', { mint: SOURCE, mintAuthority: STRANGER }, [SOURCE]),
+  token([22], 'initializeImmutableOwner', { account: DESTINATION }),
+  token([25], 'initializeMintCloseAuthority', { mint: SOURCE, newAuthority: STRANGER }, [SOURCE]),
+  token(
+    [26, 3],
+    'withdrawWithheldTokensFromAccounts',
+    { mint: USDC, feeRecipient: VAULT, sourceAccounts: [SOURCE] },
+    [USDC, VAULT, WALLET, SOURCE],
+  ),
+  token([27, 2], 'configureConfidentialTransferAccount', {
     account: SOURCE,
     mint: USDC,
     ...ofWallet,
   }),
-  token([29], 'reallocate', [SOURCE, WALLET, SYSTEM_PROGRAM, WALLET], {
-    account: SOURCE,
-    payer: WALLET,
-    ...ofWallet,
-  }),
-  token([30, 0], 'enableRequiredMemoTransfers', [SOURCE, WALLET], { account: SOURCE, ...ofWallet }),
-  token([34, 1], 'disableCpiGuard', [SOURCE, WALLET], { account: SOURCE, ...ofWallet }),
-  token([38], 'withdrawExcessLamports', [SOURCE, STRANGER, WALLET], {
-    source: SOURCE,
-    destination: STRANGER,
-    ...byWallet,
-  }),
-  token([45, 0], 'unwrapLamports', [SOURCE, STRANGER, WALLET], {
-    source: SOURCE,
-    destination: STRANGER,
-    ...byWallet,
-  }),
-  token([255, 3, 9, 3], 'batch', [SOURCE, VAULT, WALLET], {
-    ...{
-      instructions: [
-        { type: 'transfer', info: { source: SOURCE, destination: VAULT, ...byWallet } },
-      ],
+  token([29], 'reallocate', { account: SOURCE, payer: WALLET, ...ofWallet }, [
+    SOURCE,
+    WALLET,
+    SYSTEM_PROGRAM,
+    WALLET,
+  ]),
+  token([30, 0], 'enableRequiredMemoTransfers', { account: SOURCE, ...ofWallet }),
+  token([34, 1], 'disableCpiGuard', { account: SOURCE, ...ofWallet }),
+  token([38], 'withdrawExcessLamports', { source: SOURCE, destination: STRANGER, ...byWallet }),
+  token([45, 0], 'unwrapLamports', { source: SOURCE, destination: STRANGER, ...byWallet }),
+  token(
+    [255, 3, 9, 3],
+    'batch',
+    {
+      ...{
+        instructions: [
+          { type: 'transfer', info: { source: SOURCE, destination: VAULT, ...byWallet } },
+        ],
+      },
     },
-  }),
-  token([200], 'somethingNew', [DESTINATION], { account: DESTINATION }),
+    [SOURCE, VAULT, WALLET],
+  ),
+  token([200], 'somethingNew', { account: DESTINATION }),
 ];
 
 const TOKEN_FINE: readonly Call[] = [
-  token([3], 'transfer', [SOURCE, VAULT, WALLET], {
-    source: SOURCE,
-    destination: VAULT,
-    ...byWallet,
-  }),
-  token([12], 'transferChecked', [VAULT, USDC, DESTINATION, POOL], {
+  token([3], 'transfer', { source: SOURCE, destination: VAULT, ...byWallet }),
+  token([12], 'transferChecked', {
     source: VAULT,
     mint: USDC,
     destination: DESTINATION,
     authority: POOL,
   }),
-  token([26, 1], 'transferCheckedWithFee', [SOURCE, USDC, VAULT, WALLET], {
+  token([26, 1], 'transferCheckedWithFee', {
     source: SOURCE,
     mint: USDC,
     destination: VAULT,
     ...byWallet,
   }),
-  token([17], 'syncNative', [DESTINATION], { account: DESTINATION }),
-  token([21], 'getAccountDataSize', [USDC], { mint: USDC }),
-  token([7], 'mintTo', [USDC, DESTINATION, POOL], {
-    mint: USDC,
-    account: DESTINATION,
-    mintAuthority: POOL,
-    amount: '1',
-  }),
-  token([14], 'mintToChecked', [USDC, DESTINATION, POOL], {
-    mint: USDC,
-    account: DESTINATION,
-    mintAuthority: POOL,
-  }),
-  token([4], 'approve', [VAULT, STRANGER, POOL], {
-    source: VAULT,
-    delegate: STRANGER,
-    owner: POOL,
-  }),
-  token([8], 'burn', [SOURCE, USDC, WALLET], {
-    account: SOURCE,
-    mint: USDC,
-    amount: '1',
-    ...byWallet,
-  }),
-  token([15], 'burnChecked', [SOURCE, USDC, WALLET], { account: SOURCE, mint: USDC, ...byWallet }),
-  token([8], 'burn', [VAULT, USDC, POOL], { account: VAULT, mint: USDC, authority: POOL }),
-  token([9], 'closeAccount', [VAULT, WALLET, WALLET], {
-    account: VAULT,
-    destination: WALLET,
-    owner: WALLET,
-  }),
-  token([9], 'closeAccount', [VAULT, POOL, POOL], {
-    account: VAULT,
-    destination: POOL,
-    owner: POOL,
-  }),
-  token([18], 'initializeAccount3', [VAULT, USDC], { account: VAULT, mint: USDC, owner: POOL }),
+  token([17], 'syncNative', { account: DESTINATION }),
+  token([21], 'getAccountDataSize', { mint: USDC }),
+  token([7], 'mintTo', { mint: USDC, account: DESTINATION, mintAuthority: POOL, amount: '1' }),
+  token([14], 'mintToChecked', { mint: USDC, account: DESTINATION, mintAuthority: POOL }),
+  token([4], 'approve', { source: VAULT, delegate: STRANGER, owner: POOL }),
+  token([8], 'burn', { account: SOURCE, mint: USDC, amount: '1', ...byWallet }),
+  token([15], 'burnChecked', { account: SOURCE, mint: USDC, ...byWallet }),
+  token([8], 'burn', { account: VAULT, mint: USDC, authority: POOL }),
+  token([9], 'closeAccount', { account: VAULT, destination: WALLET, owner: WALLET }),
+  token([9], 'closeAccount', { account: VAULT, destination: POOL, owner: POOL }),
+  token([18], 'initializeAccount3', { account: VAULT, mint: USDC, owner: POOL }, [VAULT, USDC]),
 ];
 
 const cases = (calls: readonly Call[]) => calls.map((call) => [call.type, call] as const);
