@@ -1,7 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import {
+  isExactChangeError,
   receiptOf,
   SOLANA_MAINNET,
+  type Attempt,
   type EventName,
   type ExactChangeError,
   type Receipt,
@@ -113,6 +115,15 @@ export function mangled(
   });
 }
 
+/** Returns the error of a call, whose payment the seller may have taken. */
+export async function uncertain(
+  call: Promise<Response>,
+): Promise<ExactChangeError<'payment_uncertain'>> {
+  const error = await failureOf(call, 'payment_uncertain');
+  expectUncertain(error);
+  return error;
+}
+
 /** Expects the error of a payment that the seller may have taken. */
 export function expectUncertain(error: ExactChangeError): void {
   expect(error).toMatchObject({
@@ -127,9 +138,12 @@ export function expectUncertain(error: ExactChangeError): void {
   });
 }
 
-/** Returns the payer's signature in an error or in an answer's receipt. */
-export function payerSignatureOf(told: ExactChangeError | Response): string {
+/** What names a payment: an error, an answer with a receipt, or the attempt on record. */
+type Named = ExactChangeError | Response | Attempt | undefined;
+
+export function payerSignatureOf(told: Named): string {
   if (told instanceof Response) return receiptOf(told)?.payment.payerSignature ?? 'no receipt';
+  if (!isExactChangeError(told)) return told?.payment?.payerSignature ?? 'no payment';
   return 'payerSignature' in told.details ? (told.details.payerSignature ?? 'none') : 'none';
 }
 
@@ -144,8 +158,9 @@ export async function expectSpent(
   buyer: Buyer,
   purchase: string,
   init: BuyInit,
-  payerSignature: string,
+  payment: Named,
 ): Promise<void> {
+  const payerSignature = payerSignatureOf(payment);
   const error = await failureOf(world.buy(buyer, purchase, init), 'already_spent');
   const { signature = '' } = error.details;
   expect(error).toMatchObject({
@@ -169,8 +184,9 @@ export async function expectServed(
   buyer: Buyer,
   purchase: string,
   init: BuyInit,
-  payerSignature: string,
+  payment: Named,
 ): Promise<void> {
+  const payerSignature = payerSignatureOf(payment);
   const response = await world.buy(buyer, purchase, init);
   expect([response.status, payerSignatureOf(response)]).toEqual([200, payerSignature]);
   await response.text();

@@ -20,8 +20,7 @@ function nodeWithoutBalances(world: World, fate: (exchange: Exchange) => Fate | 
 }
 
 row(worldsOfFile(), '4', {
-  'kill -9': async (world) => {
-    const { node } = world.sandbox.controls;
+  'kill -9': async (world, { node }) => {
     node.resetCalls();
     node.fault(READ, { kind: 'hang' });
     const buyer = await killed(world, 'a', {
@@ -42,8 +41,7 @@ row(worldsOfFile(), '4', {
     const error = await refused(alone, world.buy(alone, 'b'), 'timeout');
     expect(error).toMatchObject({ retry: 'fresh', details: { step: READ } });
   },
-  '429': async (world) => {
-    const { node } = world.sandbox.controls;
+  '429': async (world, { node }) => {
     const buyer = await world.buyer();
     node.fault(READ, { kind: 'rateLimited', times: 1 });
     await bought(world.buy(buyer, 'a'));
@@ -67,9 +65,8 @@ row(worldsOfFile(), '4', {
     const alone = await world.buyer({ USDC: '1' }, { rpcUrl: garbled.url });
     await refused(alone, world.buy(alone, 'b'), 'invalid_response');
   },
-  'lost response': async (world) => {
+  'lost response': async (world, { node }) => {
     const buyer = await world.buyer();
-    const { node } = world.sandbox.controls;
     node.resetCalls();
     node.fault(READ, { kind: 'dropAfter', times: 1 });
     await bought(world.buy(buyer, 'a'));

@@ -11,8 +11,7 @@ const QUOTE = '/swap/v1/quote';
 const OFTEN = 3;
 
 row(worldsOfFile(), '5', {
-  'kill -9': async (world) => {
-    const { aggregator } = world.sandbox.controls;
+  'kill -9': async (world, { aggregator }) => {
     aggregator.resetCalls();
     aggregator.fault(QUOTE, { kind: 'hang' });
     const buyer = await killed(world, 'a', { at: () => aggregator.calls(QUOTE) > 0 });
@@ -22,8 +21,7 @@ row(worldsOfFile(), '5', {
     await bought(world.buy(buyer, 'a'));
     expect(signedBy(buyer)).toEqual(['swap', 'payment']);
   },
-  timeout: async (world) => {
-    const { aggregator } = world.sandbox.controls;
+  timeout: async (world, { aggregator }) => {
     const buyer = await world.swapper({ timeouts: { jupiter: 300 } });
     aggregator.resetCalls();
     aggregator.fault(QUOTE, { kind: 'hang' });
@@ -33,8 +31,7 @@ row(worldsOfFile(), '5', {
     aggregator.fault(QUOTE, { kind: 'hang', times: 1 });
     await bought(world.buy(buyer, 'a'));
   },
-  '429': async (world) => {
-    const { aggregator } = world.sandbox.controls;
+  '429': async (world, { aggregator }) => {
     const buyer = await world.swapper();
     aggregator.fault(QUOTE, {
       kind: 'status',
@@ -48,8 +45,7 @@ row(worldsOfFile(), '5', {
     const error = await refused(other, world.buy(other, 'b'), 'rate_limited');
     expect(error.retry).toBe('fresh');
   },
-  '5xx': async (world) => {
-    const { aggregator } = world.sandbox.controls;
+  '5xx': async (world, { aggregator }) => {
     const buyer = await world.swapper();
     aggregator.fault(QUOTE, { kind: 'status', status: 502, times: 1 });
     await bought(world.buy(buyer, 'a'));
@@ -58,8 +54,7 @@ row(worldsOfFile(), '5', {
     const error = await refused(other, world.buy(other, 'b'), 'jupiter_unavailable');
     expect(error).toMatchObject({ retry: 'fresh', details: { status: 500 } });
   },
-  malformed: async (world) => {
-    const { aggregator } = world.sandbox.controls;
+  malformed: async (world, { aggregator }) => {
     const buyer = await world.swapper();
     aggregator.fault(QUOTE, { kind: 'garbage' });
     await refused(buyer, world.buy(buyer, 'a'), 'invalid_response');
@@ -83,16 +78,14 @@ row(worldsOfFile(), '5', {
     }
     expect(signedBy(buyer)).toEqual([]);
   },
-  'lost response': async (world) => {
-    const { aggregator } = world.sandbox.controls;
+  'lost response': async (world, { aggregator }) => {
     const buyer = await world.swapper();
     aggregator.fault(QUOTE, { kind: 'dropAfter', times: 1 });
     aggregator.fault(QUOTE, { kind: 'dropBefore', times: 1 });
     await bought(world.buy(buyer, 'a'));
     expect(signedBy(buyer)).toEqual(['swap', 'payment']);
   },
-  expired: async (world) => {
-    const { aggregator } = world.sandbox.controls;
+  expired: async (world, { aggregator }) => {
     const buyer = await world.swapper();
     // The price moves once, right after the first quote.
     let quoted = 0;
@@ -103,8 +96,7 @@ row(worldsOfFile(), '5', {
     expect(quoted).toBe(2);
     expect(signedBy(buyer)).toEqual(['swap', 'payment']);
   },
-  duplicate: async (world) => {
-    const { aggregator } = world.sandbox.controls;
+  duplicate: async (world, { aggregator }) => {
     const buyer = await world.swapper();
     const answers = new Map<string, Record<string, unknown>>();
     let repeated = 0;

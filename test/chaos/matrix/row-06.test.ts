@@ -8,8 +8,7 @@ import { attemptsOf, worldsOfFile } from './world.js';
 const BUILD = '/swap/v1/swap-instructions';
 
 row(worldsOfFile(), '6', {
-  'kill -9': async (world) => {
-    const { aggregator } = world.sandbox.controls;
+  'kill -9': async (world, { aggregator }) => {
     aggregator.resetCalls();
     aggregator.fault(BUILD, { kind: 'hang' });
     const buyer = await killed(world, 'a', { at: () => aggregator.calls(BUILD) > 0 });
@@ -19,8 +18,7 @@ row(worldsOfFile(), '6', {
     await bought(world.buy(buyer, 'a'));
     expect(signedBy(buyer)).toEqual(['swap', 'payment']);
   },
-  timeout: async (world) => {
-    const { aggregator } = world.sandbox.controls;
+  timeout: async (world, { aggregator }) => {
     const buyer = await world.swapper({ timeouts: { jupiter: 300 } });
     const undo = aggregator.fault(BUILD, { kind: 'hang' });
     const error = await refused(buyer, world.buy(buyer, 'a'), 'timeout');
@@ -29,8 +27,7 @@ row(worldsOfFile(), '6', {
     aggregator.fault(BUILD, { kind: 'hang', times: 1 });
     await bought(world.buy(buyer, 'a'));
   },
-  '429': async (world) => {
-    const { aggregator } = world.sandbox.controls;
+  '429': async (world, { aggregator }) => {
     const buyer = await world.swapper();
     aggregator.fault(BUILD, {
       kind: 'status',
@@ -41,8 +38,7 @@ row(worldsOfFile(), '6', {
     await bought(world.buy(buyer, 'a'));
     expect(signedBy(buyer)).toEqual(['swap', 'payment']);
   },
-  '5xx': async (world) => {
-    const { aggregator } = world.sandbox.controls;
+  '5xx': async (world, { aggregator }) => {
     const buyer = await world.swapper();
     aggregator.fault(BUILD, { kind: 'status', status: 503, times: 1 });
     await bought(world.buy(buyer, 'a'));
@@ -51,8 +47,7 @@ row(worldsOfFile(), '6', {
     const error = await refused(other, world.buy(other, 'b'), 'jupiter_unavailable');
     expect(error.details).toEqual({ status: 503 });
   },
-  malformed: async (world) => {
-    const { aggregator } = world.sandbox.controls;
+  malformed: async (world, { aggregator }) => {
     const buyer = await world.swapper({ swapFrom: [world.sandbox.mints.BONK.address] });
     const undo = aggregator.fault(BUILD, { kind: 'garbage' });
     await refused(buyer, world.buy(buyer, 'a'), 'invalid_response');
@@ -70,15 +65,13 @@ row(worldsOfFile(), '6', {
     }));
     await refused(buyer, world.buy(buyer, 'd'), 'unsafe_swap');
   },
-  'lost response': async (world) => {
-    const { aggregator } = world.sandbox.controls;
+  'lost response': async (world, { aggregator }) => {
     const buyer = await world.swapper();
     aggregator.fault(BUILD, { kind: 'dropAfter', times: 2 });
     await bought(world.buy(buyer, 'a'));
     expect(signedBy(buyer)).toEqual(['swap', 'payment']);
   },
-  expired: async (world) => {
-    const { node, aggregator } = world.sandbox.controls;
+  expired: async (world, { node, aggregator }) => {
     const buyer = await world.swapper();
     aggregator.resetCalls();
     // The blockhash of the signed swap expires before the swap is sent.
@@ -88,8 +81,7 @@ row(worldsOfFile(), '6', {
     expect([signed, aggregator.calls(BUILD)]).toEqual([2, 2]);
     expect(signedBy(buyer)).toEqual(['swap', 'swap', 'payment']);
   },
-  duplicate: async (world) => {
-    const { aggregator } = world.sandbox.controls;
+  duplicate: async (world, { aggregator }) => {
     const buyer = await world.swapper();
     aggregator.resetCalls();
     // The caller aborts while the first build is under way.
@@ -106,8 +98,7 @@ row(worldsOfFile(), '6', {
     expect(aggregator.calls(BUILD)).toBe(2);
     expect(signedBy(buyer)).toEqual(['swap', 'payment']);
   },
-  concurrent: async (world) => {
-    const { aggregator } = world.sandbox.controls;
+  concurrent: async (world, { aggregator }) => {
     const buyer = await world.swapper();
     aggregator.resetCalls();
     aggregator.setLatency(50, BUILD);

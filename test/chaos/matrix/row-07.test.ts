@@ -29,8 +29,7 @@ function bare(answer: Json): Json {
 }
 
 row(worldsOfFile(), '7', {
-  'kill -9': async (world) => {
-    const { node } = world.sandbox.controls;
+  'kill -9': async (world, { node }) => {
     node.resetCalls();
     node.fault(SIMULATE, { kind: 'hang' });
     const buyer = await killed(world, 'a', { at: () => node.calls({ method: SIMULATE }) > 0 });
@@ -46,8 +45,7 @@ row(worldsOfFile(), '7', {
     const error = await refused(buyer, world.buy(buyer, 'a'), 'timeout');
     expect(error).toMatchObject({ retry: 'fresh', details: { step: SIMULATE, timeoutMs: 400 } });
   },
-  '429': async (world) => {
-    const { node } = world.sandbox.controls;
+  '429': async (world, { node }) => {
     const buyer = await world.swapper();
     node.fault(SIMULATE, { kind: 'rateLimited', retryAfter: 0, times: 1 });
     await bought(world.buy(buyer, 'a'));
@@ -55,8 +53,7 @@ row(worldsOfFile(), '7', {
     node.fault(SIMULATE, { kind: 'rateLimited' });
     await refused(other, world.buy(other, 'b'), 'rate_limited');
   },
-  '5xx': async (world) => {
-    const { node } = world.sandbox.controls;
+  '5xx': async (world, { node }) => {
     const buyer = await world.swapper();
     node.fault(SIMULATE, { kind: 'status', status: 503, times: 1 });
     await bought(world.buy(buyer, 'a'));
@@ -64,8 +61,7 @@ row(worldsOfFile(), '7', {
     node.fault(SIMULATE, { kind: 'status', status: 503 });
     await refused(other, world.buy(other, 'b'), 'rpc_unavailable');
   },
-  malformed: async (world) => {
-    const { node, aggregator } = world.sandbox.controls;
+  malformed: async (world, { node, aggregator }) => {
     const buyer = await world.swapper({ swapFrom: [world.sandbox.mints.BONK.address] });
     const undo = node.fault(SIMULATE, { kind: 'garbage' });
     await refused(buyer, world.buy(buyer, 'a'), 'invalid_response');
@@ -80,15 +76,13 @@ row(worldsOfFile(), '7', {
     aggregator.setVenue({ modes: [MODE.fail], amount: 4242n });
     await refused(buyer, world.buy(buyer, 'e'), 'simulation_failed');
   },
-  'lost response': async (world) => {
-    const { node } = world.sandbox.controls;
+  'lost response': async (world, { node }) => {
     const buyer = await world.swapper();
     node.fault(SIMULATE, { kind: 'dropAfter', times: 1 });
     await bought(world.buy(buyer, 'a'));
     expect(signedBy(buyer)).toEqual(['swap', 'payment']);
   },
-  expired: async (world) => {
-    const { node } = world.sandbox.controls;
+  expired: async (world, { node }) => {
     const buyer = await world.swapper();
     const behind = {
       kind: 'error',
@@ -109,8 +103,7 @@ row(worldsOfFile(), '7', {
       verdicts.push(await refused(buyer, world.buy(buyer, 'a'), 'unsafe_swap'));
     expect(new Set(verdicts.map((error) => JSON.stringify(error))).size).toBe(1);
   },
-  concurrent: async (world) => {
-    const { node } = world.sandbox.controls;
+  concurrent: async (world, { node }) => {
     const [bad, good] = [
       await world.swapper({ swapFrom: [world.sandbox.mints.BONK.address] }),
       await world.swapper({ swapFrom: [world.sandbox.mints.BONK.address] }),

@@ -29,8 +29,7 @@ row(worldsOfFile(), '8', {
     expect(signedBy(signed)).toEqual(['payment']);
     expect((await landed(world.sandbox.rpcUrl, signature)).error).toBeNull();
   },
-  '5xx': async (world) => {
-    const { node } = world.sandbox.controls;
+  '5xx': async (world, { node }) => {
     for (const [purchase, writes] of [
       ['a', false],
       ['b', true],
@@ -51,8 +50,7 @@ row(worldsOfFile(), '8', {
       await bought(world.buy(buyer, purchase));
     }
   },
-  malformed: async (world) => {
-    const { node } = world.sandbox.controls;
+  malformed: async (world, { node }) => {
     const buyer = await world.swapper();
     node.resetCalls();
     const wrong = {

@@ -102,8 +102,7 @@ row(worldsOfFile(), '9', {
     await bought(world.buy(buyer, 'a'));
     expect(signedBy(buyer)).toEqual(['swap', 'payment']);
   },
-  expired: async (world) => {
-    const { node } = world.sandbox.controls;
+  expired: async (world, { node }) => {
     const once = await world.swapper();
     const undo = node.fault(SEND, { kind: 'neverLands' });
     let signed = 0;

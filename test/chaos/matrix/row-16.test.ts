@@ -12,7 +12,6 @@ import {
   afterSettling,
   expectSpent,
   onPaid,
-  payerSignatureOf,
   receiptsOf,
   told,
 } from './after-paying.js';
@@ -49,7 +48,7 @@ row(worlds, '16', {
         { id: attempt?.id, state: 'settled', settlement: { success: true } },
       ]);
       expect((await buyer.client.spent())[0]?.used).toBe('0.01');
-      await expectSpent(world, buyer, at, init, attempt?.payment?.payerSignature ?? '');
+      await expectSpent(world, buyer, at, init, attempt);
     }
   },
   timeout: async (world) => {
@@ -95,7 +94,7 @@ row(worlds, '16', {
     const receipt = await decided(response);
     expect(receipt.state).toBe('settled');
     expect(await receiptsOf(buyer)).toEqual([receipt]);
-    await expectSpent(world, buyer, 'a', { base: front.url }, payerSignatureOf(response));
+    await expectSpent(world, buyer, 'a', { base: front.url }, response);
   },
   duplicate: async (world) => {
     // Every write is repeated, as after a lost answer.
@@ -182,7 +181,7 @@ async function damagedWhileOpen(world: World): Promise<void> {
   }
   expect(signedBy(buyer)).toEqual(['payment']);
   damaged = false;
-  await expectSpent(world, buyer, 'a', { base: front.url }, payerSignatureOf(lost));
+  await expectSpent(world, buyer, 'a', { base: front.url }, lost);
 }
 
 /** Changes a byte in the middle of a journal file while no process has it open. */
@@ -214,7 +213,7 @@ async function damagedOnDisk(world: World): Promise<void> {
   }
   expect(await readFile(path)).not.toEqual(good);
   await writeFile(path, good);
-  await expectSpent(world, buyer, 'c', { base: front.url }, payerSignatureOf(lost));
+  await expectSpent(world, buyer, 'c', { base: front.url }, lost);
 }
 
 /** Makes a file journal that can be reopened behind the same client, as a new process does. */

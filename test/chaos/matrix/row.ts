@@ -7,7 +7,7 @@ import type { World, Worlds } from './world.js';
  * Lets the fault meet the step, and expects the caller's outcome. `settle` then compares chain,
  * journal and merchant.
  */
-export type Scenario = (world: World) => Promise<void>;
+export type Scenario = (world: World, controls: World['sandbox']['controls']) => Promise<void>;
 
 /** Registers the tests of a row: a scenario for exactly the faults that can meet the step. */
 export function row<S extends Step>(
@@ -20,7 +20,7 @@ export function row<S extends Step>(
   for (const [fault, scenario] of entries) {
     it(titleOf(step, fault), async () => {
       const world = await worlds.open();
-      await scenario(world);
+      await scenario(world, world.sandbox.controls);
       await settle(world);
     });
   }

@@ -7,33 +7,30 @@ import { failureOf, recordingSigner } from '../../helpers/payer.js';
 import { expectSameBytes, expectSpent, payerSignatureOf, payments } from './after-paying.js';
 import { killed } from './killed.js';
 import { changed, faultyNode, NODE_FATES, over, type NodeFateName } from './node-faults.js';
-import { row, type Scenario } from './row.js';
+import { row } from './row.js';
 import { bought, refused, signedBy } from './told.js';
 import { attemptsOf, worldsOfFile, type Buyer, type World } from './world.js';
 
 const worlds = worldsOfFile();
 
 /** Loses the first status answers of the swap to a fault, and expects a purchase with one swap. */
-const unconfirmed =
-  (name: NodeFateName): Scenario =>
-  async (world) => {
-    // Otherwise the WebSocket reports the status that the faulty calls hide.
-    world.sandbox.controls.node.webSocket = 'silent';
-    const node = await faultyNode(world, 'getSignatureStatuses', NODE_FATES[name]);
-    const buyer = await world.swapper(over(world, name, node));
-    buyer.client.on('swap.signed', () => node.arm(3));
-    const response = await bought(world.buy(buyer, 'a'));
-    expect(node.met).toBeGreaterThan(0);
-    expect(signedBy(buyer)).toEqual(['swap', 'payment']);
-    expect(receiptOf(response)?.swap?.signature).toBe(swapsOf(buyer)[0]);
-  };
+const unconfirmed = (name: NodeFateName) => async (world: World) => {
+  // Otherwise the WebSocket reports the status that the faulty calls hide.
+  world.sandbox.controls.node.webSocket = 'silent';
+  const node = await faultyNode(world, 'getSignatureStatuses', NODE_FATES[name]);
+  const buyer = await world.swapper(over(world, name, node));
+  buyer.client.on('swap.signed', () => node.arm(3));
+  const response = await bought(world.buy(buyer, 'a'));
+  expect(node.met).toBeGreaterThan(0);
+  expect(signedBy(buyer)).toEqual(['swap', 'payment']);
+  expect(receiptOf(response)?.swap?.signature).toBe(swapsOf(buyer)[0]);
+};
 
 const swapsOf = ({ events }: Buyer) =>
   events.flatMap((event) => (event.type === 'swap.signed' ? [event.signature] : []));
 
 row(worlds, '10', {
-  'kill -9': async (world) => {
-    const { node: chain } = world.sandbox.controls;
+  'kill -9': async (world, { node: chain }) => {
     // First the chain has the swap; then the node has forgotten it.
     for (const lands of [true, false]) {
       chain.webSocket = 'silent';
@@ -50,11 +47,10 @@ row(worlds, '10', {
       expect((await landed(world.sandbox.rpcUrl, attempt?.swap?.signature ?? '')).error).toBeNull();
     }
   },
-  timeout: async (world) => {
+  timeout: async (world, { node: chain }) => {
     await unconfirmed('timeout')(world);
     // The client closes: the signed swap is uncertain, and the next call sends the same bytes
     // before any new swap.
-    const { node: chain } = world.sandbox.controls;
     for (const lands of [true, false]) {
       const purchase = `held, lands ${String(lands)}`;
       const node = await faultyNode(world, 'getSignatureStatuses', NODE_FATES.timeout);
@@ -82,8 +78,7 @@ row(worlds, '10', {
   '5xx': unconfirmed('5xx'),
   malformed: unconfirmed('malformed'),
   'lost response': unconfirmed('lost response'),
-  expired: async (world) => {
-    const { node: chain } = world.sandbox.controls;
+  expired: async (world, { node: chain }) => {
     chain.webSocket = 'silent';
     // The swap is in a dropped block: first it is processed, then no node knows it.
     const processed = changed(() => ({
@@ -136,8 +131,8 @@ async function feesOf(world: World, signatures: readonly string[]): Promise<stri
 
 /** Hides the failure of a swap from the client: its status, or its transaction. */
 const failedUnseen =
-  (name: NodeFateName, method: 'getSignatureStatuses' | 'getTransaction'): Scenario =>
-  async (world) => {
+  (name: NodeFateName, method: 'getSignatureStatuses' | 'getTransaction') =>
+  async (world: World) => {
     world.sandbox.controls.node.webSocket = 'silent';
     const node = await faultyNode(world, method, NODE_FATES[name]);
     const buyer = await world.swapper(over(world, name, node));
@@ -156,35 +151,32 @@ const failedUnseen =
   };
 
 /** Hides a permanent failure of a swap, which causes no second swap. */
-const failedForGood =
-  (name: NodeFateName): Scenario =>
-  async (world) => {
-    world.sandbox.controls.node.webSocket = 'silent';
-    const node = await faultyNode(world, 'getSignatureStatuses', NODE_FATES[name]);
-    const buyer = await world.swapper(over(world, name, node));
-    buyer.client.on('swap.signed', () => {
-      node.arm(2);
-      world.sandbox.controls.aggregator.setVenue({ modes: [MODE.fail], amount: 4242n });
-    });
-    const error = await failureOf(world.buy(buyer, 'final'), 'swap_failed');
-    expect(error).toMatchObject({
-      name: 'TransactionError',
-      funds: 'untouched',
-      moved: [],
-      retry: 'fresh',
-    });
-    const [signature = ''] = swapsOf(buyer);
-    expect(error.details).toMatchObject({
-      signature,
-      feeLamports: await feesOf(world, [signature]),
-    });
-    expect(signedBy(buyer)).toEqual(['swap']);
-    world.sandbox.controls.aggregator.restore();
-  };
+const failedForGood = (name: NodeFateName) => async (world: World) => {
+  world.sandbox.controls.node.webSocket = 'silent';
+  const node = await faultyNode(world, 'getSignatureStatuses', NODE_FATES[name]);
+  const buyer = await world.swapper(over(world, name, node));
+  buyer.client.on('swap.signed', () => {
+    node.arm(2);
+    world.sandbox.controls.aggregator.setVenue({ modes: [MODE.fail], amount: 4242n });
+  });
+  const error = await failureOf(world.buy(buyer, 'final'), 'swap_failed');
+  expect(error).toMatchObject({
+    name: 'TransactionError',
+    funds: 'untouched',
+    moved: [],
+    retry: 'fresh',
+  });
+  const [signature = ''] = swapsOf(buyer);
+  expect(error.details).toMatchObject({
+    signature,
+    feeLamports: await feesOf(world, [signature]),
+  });
+  expect(signedBy(buyer)).toEqual(['swap']);
+  world.sandbox.controls.aggregator.restore();
+};
 
 row(worlds, '10b', {
-  'kill -9': async (world) => {
-    const { node: chain, aggregator } = world.sandbox.controls;
+  'kill -9': async (world, { node: chain, aggregator }) => {
     chain.webSocket = 'silent';
     const node = await faultyNode(world, 'getSignatureStatuses', NODE_FATES.timeout);
     node.arm();
@@ -267,31 +259,27 @@ async function leftWithTokens(world: World, purchase: string): Promise<Buyer> {
   return buyer;
 }
 
-const rereads =
-  (name: NodeFateName): Scenario =>
-  async (world) => {
-    const buyer = await leftWithTokens(world, 'a');
-    const node = await faultyNode(world, 'getMultipleAccounts', NODE_FATES[name]);
-    const client = buyer.again({ ...buyer.options, ...over(world, name, node) });
-    node.arm(1);
-    await bought(world.buy(buyer, 'a', { client }));
-    expect([node.met, signedBy(buyer)]).toEqual([1, ['payment']]);
-  };
+const rereads = (name: NodeFateName) => async (world: World) => {
+  const buyer = await leftWithTokens(world, 'a');
+  const node = await faultyNode(world, 'getMultipleAccounts', NODE_FATES[name]);
+  const client = buyer.again({ ...buyer.options, ...over(world, name, node) });
+  node.arm(1);
+  await bought(world.buy(buyer, 'a', { client }));
+  expect([node.met, signedBy(buyer)]).toEqual([1, ['payment']]);
+};
 
 /** Expects no second swap while a fault persists; the next call pays with the swapped tokens. */
-const neverReads =
-  (name: 'timeout' | 'malformed', code: ErrorCode): Scenario =>
-  async (world) => {
-    const node = await faultyNode(world, 'getMultipleAccounts', NODE_FATES[name]);
-    const other = await leftWithTokens(world, 'b');
-    const alone = other.again({ ...other.options, rpcUrl: node.front.url, timeouts: { rpc: 500 } });
-    node.arm();
-    const error = await failureOf(world.buy(other, 'b', { client: alone }), code);
-    expect(error).toMatchObject({ name: 'TransportError', funds: 'untouched', retry: 'fresh' });
-    node.arm(0);
-    await bought(world.buy(other, 'b', { client: other.sound() }));
-    expect(signedBy(other)).toEqual(['payment']);
-  };
+const neverReads = (name: 'timeout' | 'malformed', code: ErrorCode) => async (world: World) => {
+  const node = await faultyNode(world, 'getMultipleAccounts', NODE_FATES[name]);
+  const other = await leftWithTokens(world, 'b');
+  const alone = other.again({ ...other.options, rpcUrl: node.front.url, timeouts: { rpc: 500 } });
+  node.arm();
+  const error = await failureOf(world.buy(other, 'b', { client: alone }), code);
+  expect(error).toMatchObject({ name: 'TransportError', funds: 'untouched', retry: 'fresh' });
+  node.arm(0);
+  await bought(world.buy(other, 'b', { client: other.sound() }));
+  expect(signedBy(other)).toEqual(['payment']);
+};
 
 row(worlds, '11', {
   'kill -9': async (world) => {
@@ -340,30 +328,28 @@ const recordedBlockhashes = (world: World) => {
   );
 };
 
-const unhashed =
-  (name: NodeFateName): Scenario =>
-  async (world) => {
-    const node = await faultyNode(world, 'getLatestBlockhash', NODE_FATES[name]);
-    const buyer = await world.buyer({ USDC: '1' }, over(world, name, node));
-    node.arm(1);
-    await bought(world.buy(buyer, 'a'));
-    expect([node.met, payments(buyer)]).toEqual([1, 1]);
+const unhashed = (name: NodeFateName) => async (world: World) => {
+  const node = await faultyNode(world, 'getLatestBlockhash', NODE_FATES[name]);
+  const buyer = await world.buyer({ USDC: '1' }, over(world, name, node));
+  node.arm(1);
+  await bought(world.buy(buyer, 'a'));
+  expect([node.met, payments(buyer)]).toEqual([1, 1]);
 
-    const alone = await world.buyer(
-      { USDC: '1' },
-      { rpcUrl: node.front.url, timeouts: { rpc: 500 } },
-    );
-    node.arm();
-    const codes = {
-      timeout: 'timeout',
-      '429': 'rate_limited',
-      '5xx': 'rpc_unavailable',
-      malformed: 'invalid_response',
-    } as const;
-    const code = name === 'lost response' ? 'rpc_unavailable' : codes[name];
-    const error = await refused(alone, world.buy(alone, 'b'), code);
-    expect(error).toMatchObject({ name: 'TransportError', retry: 'fresh' });
-  };
+  const alone = await world.buyer(
+    { USDC: '1' },
+    { rpcUrl: node.front.url, timeouts: { rpc: 500 } },
+  );
+  node.arm();
+  const codes = {
+    timeout: 'timeout',
+    '429': 'rate_limited',
+    '5xx': 'rpc_unavailable',
+    malformed: 'invalid_response',
+  } as const;
+  const code = name === 'lost response' ? 'rpc_unavailable' : codes[name];
+  const error = await refused(alone, world.buy(alone, 'b'), code);
+  expect(error).toMatchObject({ name: 'TransportError', retry: 'fresh' });
+};
 
 /** Makes a client with a signer that changes or delays signatures; `times` counts its calls. */
 function meddling(
@@ -505,7 +491,7 @@ row(worlds, '12', {
     release();
     const response = await bought(first);
     expect((await decided(response)).state).toBe('settled');
-    await expectSpent(world, buyer, 'a', init, payerSignatureOf(response));
+    await expectSpent(world, buyer, 'a', init, response);
     expect([times(), front.exchanges.filter(({ isPaid }) => isPaid).length]).toEqual([1, 1]);
   },
 });
