@@ -64,48 +64,25 @@ interface Direction {
 export type DirectionName =
   'usdc-usdt' | 'sol-usdc' | 'usdc-sol' | 'usdc-pyusd' | 'pyusd-usdc' | 'usdc-wsol' | 'wsol-usdc';
 
-export const DIRECTION_NAMES: readonly DirectionName[] = [
-  ...([
-    'usdc-usdt',
-    'sol-usdc',
-    'usdc-sol',
-    'usdc-pyusd',
-    'pyusd-usdc',
-    'usdc-wsol',
-    'wsol-usdc',
-  ] as const),
-];
-
 const { usdc, usdt, wsol, pyusd } = MINTS;
 const plain = { creates: [], wraps: false, unwraps: false };
+const ofSol = { creates: [wsol], wraps: false, unwraps: true };
 const dollars = { inAmount: 100_000_000n, outAmount: 99_900_000n };
 const buysSol = { inAmount: 75_000_000n, outAmount: 500_000_000n };
 const sellsSol = { inAmount: 500_000_000n, outAmount: 75_000_000n };
 
 export const DIRECTIONS: Readonly<Record<DirectionName, Direction>> = {
   'usdc-usdt': { input: usdc, output: usdt, ...dollars, ...plain },
-  'sol-usdc': {
-    input: wsol,
-    output: usdc,
-    ...sellsSol,
-    creates: [wsol],
-    wraps: true,
-    unwraps: true,
-  },
-  'usdc-sol': {
-    input: usdc,
-    output: wsol,
-    ...buysSol,
-    creates: [wsol],
-    wraps: false,
-    unwraps: true,
-  },
+  'sol-usdc': { input: wsol, output: usdc, ...sellsSol, ...ofSol, wraps: true },
+  'usdc-sol': { input: usdc, output: wsol, ...buysSol, ...ofSol },
   'usdc-pyusd': { input: usdc, output: pyusd, ...dollars, ...plain, creates: [pyusd] },
   'pyusd-usdc': { input: pyusd, output: usdc, ...dollars, ...plain },
   /** The output is wrapped SOL that stays wrapped. */
   'usdc-wsol': { input: usdc, output: wsol, ...buysSol, ...plain, creates: [wsol] },
   'wsol-usdc': { input: wsol, output: usdc, ...sellsSol, ...plain },
 };
+// `DIRECTIONS` has every name.
+export const DIRECTION_NAMES = Object.keys(DIRECTIONS) as readonly DirectionName[];
 
 const SLIPPAGE_BPS = 50;
 

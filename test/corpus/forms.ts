@@ -105,71 +105,34 @@ const V1_SHARED: readonly Place[] = [
   ...(['fee', 'token2022', 'event', 'self'] as const),
 ];
 
-export type FormName =
-  | 'route_v2'
-  | 'exact_out_route_v2'
-  | 'shared_accounts_route_v2'
-  | 'shared_accounts_exact_out_route_v2'
-  | 'route'
-  | 'exact_out_route'
-  | 'shared_accounts_route'
-  | 'shared_accounts_exact_out_route';
+const NAMED = [
+  ['route_v2', 2, 'ExactIn', V2],
+  ['exact_out_route_v2', 2, 'ExactOut', V2],
+  ['shared_accounts_route_v2', 2, 'ExactIn', V2_SHARED],
+  ['shared_accounts_exact_out_route_v2', 2, 'ExactOut', V2_SHARED],
+  ['route', 1, 'ExactIn', V1],
+  ['exact_out_route', 1, 'ExactOut', V1_EXACT_OUT],
+  ['shared_accounts_route', 1, 'ExactIn', V1_SHARED],
+  ['shared_accounts_exact_out_route', 1, 'ExactOut', V1_SHARED],
+] as const;
+
+export type FormName = (typeof NAMED)[number][0];
+export const FORM_NAMES: readonly FormName[] = NAMED.map(([name]) => name);
 
 /** Returns Anchor's discriminator: the first eight bytes of a hash of the instruction's name. */
 export function discriminator(name: string): Uint8Array {
   return new Uint8Array(createHash('sha256').update(`global:${name}`).digest().subarray(0, 8));
 }
 
-const form = (
-  version: 1 | 2,
-  name: FormName,
-  mode: Form['mode'],
-  places: readonly Place[],
-): Form => {
-  return {
-    version,
-    discriminator: discriminator(name),
-    mode,
-    places,
+const formsByName = NAMED.map(([name, version, mode, places]): [FormName, Form] => [
+  name,
+  {
+    ...{ version, discriminator: discriminator(name), mode, places },
     shared: places.includes('authority'),
-  };
-};
-
-export const FORMS: Readonly<Record<FormName, Form>> = {
-  route_v2: form(2, 'route_v2', 'ExactIn', V2),
-  exact_out_route_v2: form(2, 'exact_out_route_v2', 'ExactOut', V2),
-  shared_accounts_route_v2: form(2, 'shared_accounts_route_v2', 'ExactIn', V2_SHARED),
-  shared_accounts_exact_out_route_v2: form(
-    2,
-    'shared_accounts_exact_out_route_v2',
-    'ExactOut',
-    V2_SHARED,
-  ),
-  route: form(1, 'route', 'ExactIn', V1),
-  exact_out_route: form(1, 'exact_out_route', 'ExactOut', V1_EXACT_OUT),
-  shared_accounts_route: form(1, 'shared_accounts_route', 'ExactIn', V1_SHARED),
-  shared_accounts_exact_out_route: form(
-    1,
-    'shared_accounts_exact_out_route',
-    'ExactOut',
-    V1_SHARED,
-  ),
-};
-
-export const FORM_NAMES: readonly FormName[] = [
-  ...([
-    'route_v2',
-    'exact_out_route_v2',
-    'shared_accounts_route_v2',
-    'shared_accounts_exact_out_route_v2',
-  ] as const),
-  ...([
-    'route',
-    'exact_out_route',
-    'shared_accounts_route',
-    'shared_accounts_exact_out_route',
-  ] as const),
-];
+  },
+]);
+// `NAMED` has every name.
+export const FORMS = Object.fromEntries(formsByName) as Readonly<Record<FormName, Form>>;
 
 /** Content of a swap instruction. */
 export interface Terms {
@@ -192,20 +155,10 @@ export function numbersV1({ exact, quoted, slippageBps, platformFeeBps }: Terms)
   return concat(u64(exact), u64(quoted), u16(slippageBps), [platformFeeBps]);
 }
 
-function numbersV2({
-  exact,
-  quoted,
-  slippageBps,
-  platformFeeBps,
-  positiveSlippageBps,
-}: Terms): Uint8Array {
-  return concat(
-    u64(exact),
-    u64(quoted),
-    u16(slippageBps),
-    u16(platformFeeBps),
-    u16(positiveSlippageBps),
-  );
+function numbersV2(terms: Terms): Uint8Array {
+  const { exact, quoted, slippageBps, platformFeeBps, positiveSlippageBps } = terms;
+  const bps = [slippageBps, platformFeeBps, positiveSlippageBps];
+  return concat(u64(exact), u64(quoted), ...bps.map(u16));
 }
 
 function swapData({ discriminator, version, shared }: Form, terms: Terms): Uint8Array {

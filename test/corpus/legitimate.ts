@@ -149,23 +149,25 @@ const wraps: readonly Shape[] = [
   },
 ];
 
+const throughTemporary = (from: Base) => transaction(draftOf(recorded(from)));
+
 /** Jupiter's temporary account for the SOL of a swap, as in seven recorded transactions. */
 const temporaries: readonly Shape[] = [
   {
     shape: 'through_a_temporary_account',
     directions: ['sol-usdc', 'usdc-sol'],
-    make: (from) => transaction(draftOf(recorded(from))),
+    make: throughTemporary,
   },
   {
     shape: 'through_a_temporary_account_beside_the_own',
     directions: ['sol-usdc', 'usdc-sol'],
-    make: (from) => transaction(draftOf(recorded(from))),
+    make: throughTemporary,
     accounts: () => holding(wsol, 3_000_000_000n),
   },
   {
     shape: 'through_a_temporary_account_with_lamports_at_it',
     directions: ['sol-usdc', 'usdc-sol'],
-    make: (from) => transaction(draftOf(recorded(from))),
+    make: throughTemporary,
     accounts: () => new Map([[TEMPORARY.account, account(PROGRAMS.system, new Uint8Array(), 1n)]]),
   },
   {

@@ -8,13 +8,7 @@ import { until } from '../../helpers/chain.js';
 import { decided } from '../../helpers/flow.js';
 import { failureOf } from '../../helpers/payer.js';
 import { expectUnread } from '../../helpers/untouched.js';
-import {
-  afterSettling,
-  expectSpent,
-  onPaid,
-  receiptsOf,
-  told,
-} from './after-paying.js';
+import { afterSettling, expectSpent, onPaid, receiptsOf, told } from './after-paying.js';
 import { answer } from './front.js';
 import { killed } from './killed.js';
 import { row } from './row.js';

@@ -14,11 +14,13 @@ const LIMIT = unitLimit(77_426);
 const PRICE = unitPrice(161_977n);
 const MOST_UNITS = 1_400_000;
 
-const instead = (attack: string, ...compute: readonly FilledInstruction[]): Attack => ({
-  attack,
-  rule: 'compute_budget',
-  make: replacing(() => ({ compute })),
-});
+const composing =
+  (rule: string) =>
+  (attack: string, ...compute: readonly FilledInstruction[]): Attack => ({
+    ...{ attack, rule, make: replacing(() => ({ compute })) },
+  });
+const instead = composing('compute_budget');
+const paying = composing('priority_fee');
 
 const budgets: readonly Attack[] = [
   instead('dup_cb_limit', LIMIT, PRICE, LIMIT),
@@ -44,12 +46,6 @@ const budgets: readonly Attack[] = [
   instead('unknown', LIMIT, PRICE, computeBudget([5])),
   instead('without_data', LIMIT, PRICE, computeBudget([])),
 ];
-
-const paying = (attack: string, ...compute: readonly FilledInstruction[]): Attack => ({
-  attack,
-  rule: 'priority_fee',
-  make: replacing(() => ({ compute })),
-});
 
 // Prices are micro-lamports per compute unit.
 const fees: readonly Attack[] = [

@@ -56,20 +56,16 @@ const sources: readonly Attack[] = [
 const ofWrongProgram = (mint: Address) =>
   new Map<Address, Address>([
     [usdc, OWN_USDC_OF_WRONG_PROGRAM],
-    [usdt, OWN_USDT_OF_WRONG_PROGRAM],
     [wsol, OWN_WSOL_OF_WRONG_PROGRAM],
     [pyusd, OWN_PYUSD_OF_WRONG_PROGRAM],
   ]).get(mint) ?? OWN_USDT_OF_WRONG_PROGRAM;
 
-const fakeOf = (mint: Address) => {
-  const known = new Map<Address, Address>([
+const fakeOf = (mint: Address) =>
+  new Map<Address, Address>([
     [usdc, FAKE_MINTS.usdc],
-    [usdt, FAKE_MINTS.usdt],
     [wsol, FAKE_MINTS.wsol],
     [pyusd, FAKE_MINTS.pyusd],
-  ]);
-  return known.get(mint) ?? FAKE_MINTS.usdt;
-};
+  ]).get(mint) ?? FAKE_MINTS.usdt;
 /** Returns another mint for which the wallet has an account. */
 const otherThan = (mint: Address) => (mint === usdt ? pyusd : usdt);
 
@@ -115,62 +111,38 @@ const overrides: readonly Attack[] = [
   override('jup_dst_opt_wallet', () => ({ override: WALLET })),
 ];
 
+const input = breaking('swap_input_mint', { forms: has('sourceMint') });
+const output = breaking('swap_output_mint');
 const mints: readonly Attack[] = [
-  breaking('swap_input_mint', { forms: has('sourceMint') })('jup_in_mint', () => ({
-    sourceMint: bonk,
-  })),
-  breaking('swap_input_mint', { forms: has('sourceMint') })(
-    'jup_in_mint_same_symbol',
-    ({ inputMint }) => ({
-      sourceMint: fakeOf(inputMint),
-    }),
-  ),
-  breaking('swap_input_mint', { forms: has('sourceMint') })(
-    'jup_in_mint_is_the_output',
-    ({ outputMint }) => ({ sourceMint: outputMint }),
-  ),
-  breaking('swap_output_mint')('jup_mint', () => ({ destinationMint: bonk })),
-  breaking('swap_output_mint')('jup_mint_same_symbol', ({ outputMint }) => ({
-    destinationMint: fakeOf(outputMint),
-  })),
-  breaking('swap_output_mint')('jup_mint_equal_decimals', ({ outputMint }) => ({
+  input('jup_in_mint', () => ({ sourceMint: bonk })),
+  input('jup_in_mint_same_symbol', ({ inputMint }) => ({ sourceMint: fakeOf(inputMint) })),
+  input('jup_in_mint_is_the_output', ({ outputMint }) => ({ sourceMint: outputMint })),
+  output('jup_mint', () => ({ destinationMint: bonk })),
+  output('jup_mint_same_symbol', ({ outputMint }) => ({ destinationMint: fakeOf(outputMint) })),
+  output('jup_mint_equal_decimals', ({ outputMint }) => ({
     destinationMint: otherThan(outputMint),
   })),
-  breaking('swap_output_mint')('jup_mint_is_the_input', ({ inputMint }) => ({
-    destinationMint: inputMint,
-  })),
+  output('jup_mint_is_the_input', ({ inputMint }) => ({ destinationMint: inputMint })),
 ];
 
 const otherProgram = (program: Address) =>
   program === PROGRAMS.token ? PROGRAMS.token2022 : PROGRAMS.token;
 const FOREIGN = someKey(252);
 
+const inputProgram = (place: Place) => breaking('swap_input_program', { forms: has(place) });
+const outputProgram = breaking('swap_output_program', { forms: has('destinationProgram') });
 const programs: readonly Attack[] = [
-  breaking('swap_input_program', { forms: has('sourceProgram') })('jup_in_program', () => ({
-    sourceProgram: FOREIGN,
+  inputProgram('sourceProgram')('jup_in_program', () => ({ sourceProgram: FOREIGN })),
+  inputProgram('sourceProgram')('jup_in_program_the_other', (expected) => ({
+    sourceProgram: otherProgram(expected.inputProgram),
   })),
-  breaking('swap_input_program', { forms: has('sourceProgram') })(
-    'jup_in_program_the_other',
-    ({ inputProgram }) => ({
-      sourceProgram: otherProgram(inputProgram),
-    }),
-  ),
-  breaking('swap_output_program', { forms: has('destinationProgram') })('jup_out_program', () => ({
-    destinationProgram: FOREIGN,
+  outputProgram('jup_out_program', () => ({ destinationProgram: FOREIGN })),
+  outputProgram('jup_out_program_the_other', (expected) => ({
+    destinationProgram: otherProgram(expected.outputProgram),
   })),
-  breaking('swap_output_program', { forms: has('destinationProgram') })(
-    'jup_out_program_the_other',
-    ({ outputProgram }) => ({
-      destinationProgram: otherProgram(outputProgram),
-    }),
-  ),
   // V1 forms name a single token program for both sides; some also name Token-2022.
-  breaking('swap_input_program', { forms: has('tokenProgram') })('jup_token_program', () => ({
-    tokenProgram: FOREIGN,
-  })),
-  breaking('swap_input_program', { forms: has('token2022') })('jup_token_2022_program', () => ({
-    token2022: FOREIGN,
-  })),
+  inputProgram('tokenProgram')('jup_token_program', () => ({ tokenProgram: FOREIGN })),
+  inputProgram('token2022')('jup_token_2022_program', () => ({ token2022: FOREIGN })),
 ];
 
 const fee = breaking('fee_account', { forms: has('fee') });
