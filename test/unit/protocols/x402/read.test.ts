@@ -278,12 +278,6 @@ describe('readPaymentRequired', () => {
     locked.body?.getReader();
     expect(await readPaymentRequired(locked, options)).toBeUndefined();
   });
-
-  it('leaves the body readable after it returns the terms', async () => {
-    const response = new Response(v1, { status: 402, headers: json });
-    expect((await readPaymentRequired(response, options))?.x402Version).toBe(1);
-    expect(await response.text()).toBe(v1);
-  });
 });
 
 describe('readPaymentRequired over a socket', () => {
@@ -315,38 +309,6 @@ describe('readPaymentRequired over a socket', () => {
     expect(await readPaymentRequired(response, options)).toBeUndefined();
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(64_000_000);
     await response.body?.cancel();
-  });
-
-  it('rejects without a wait when the server breaks off', async () => {
-    const url = await serve((response) => {
-      response.writeHead(402, { ...json, 'content-length': '5000' });
-      response.write('{"x402Version":1,', () => response.destroy());
-    });
-    expect(await caught(readPaymentRequired(await fetch(url), options))).toMatchObject({
-      code: 'malformed_payment_required',
-    });
-  });
-
-  it('reads the header of a 402 to a HEAD request', async () => {
-    const url = await serve((response) =>
-      response.writeHead(402, { 'payment-required': v2, ...json }).end(),
-    );
-    expect(
-      (await readPaymentRequired(await fetch(url, { method: 'HEAD' }), options))?.accepts,
-    ).toHaveLength(1);
-  });
-
-  it('accepts a header of 15 KB', async () => {
-    const big = base64(
-      envelopeV2(undefined, {
-        extensions: { a: 'x'.repeat(4_000), b: 'x'.repeat(4_000), c: 'x'.repeat(2_900) },
-      }),
-    );
-    expect(big.length).toBeGreaterThan(15_000);
-    const url = await serve((response) =>
-      response.writeHead(402, { 'payment-required': big }).end(),
-    );
-    expect((await readPaymentRequired(await fetch(url), options))?.accepts).toHaveLength(1);
   });
 });
 
