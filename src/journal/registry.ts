@@ -36,6 +36,8 @@ export interface Wallet {
    * written yet.
    */
   readonly keys: Set<string>;
+  /** Accounts whose balances the journal may still have from before a swap, because it failed. */
+  readonly outdated: Set<string>;
 }
 
 /** State of the process, for all copies of the package. */
@@ -48,7 +50,7 @@ interface Shared {
   readonly counts: Map<string, number>;
 }
 
-const SHARED: unique symbol = Symbol.for('exact-change.wallets.7');
+const SHARED: unique symbol = Symbol.for('exact-change.wallets.8');
 
 interface Registry {
   [SHARED]?: Shared | undefined;
@@ -70,6 +72,7 @@ export function newWallet(): Wallet {
     releasing: new Set(),
     releasedClaims: new Map(),
     keys: new Set(),
+    outdated: new Set(),
   };
 }
 

@@ -97,10 +97,11 @@ describe('a signed swap that the journal fails to record', () => {
   );
 });
 
-it.each([
-  ['once', 1],
-  ['until the old balances are forgotten', 3],
-])('makes no second swap when the writes after the first fail %s', async (_, times) => {
+/**
+ * Returns a journal that fails after the first swap: at the write of the new balance, and then until
+ * so many writes have failed.
+ */
+function failingAfterSwap(times: number): { readonly journal: Journal; left(): number } {
   const { ledger, ...others } = createCoordination();
   let left = times;
   const write = (isFailing: boolean, change: () => Promise<void>) => {
@@ -114,14 +115,32 @@ it.each([
   const forget: typeof ledger.forget = (account) =>
     write(left < times, () => ledger.forget(account));
   const shared = { ...others, ledger: { ...ledger, see, forget } };
-  const journal: Journal = {
-    ...withCoordination(memoryJournal(), shared),
-    coordination: () => shared,
-  };
+  const journal = { ...withCoordination(memoryJournal(), shared), coordination: () => shared };
+  return { journal, left: () => left };
+}
+
+it.each([
+  ['once', 1],
+  ['until the old balances are forgotten', 3],
+])('makes no second swap when the writes after the first fail %s', async (_, times) => {
+  const { journal, left } = failingAfterSwap(times);
   const payer = await payerOn(sandbox, { SOL: '0.5', USDT: '5' }, { ...swapping, journal });
   expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
-  expect([left, signedOf(payer, 'swap'), signedOf(payer, 'payment')]).toEqual([0, 1, 1]);
+  expect([left(), signedOf(payer, 'swap'), signedOf(payer, 'payment')]).toEqual([0, 1, 1]);
   expect(await timesSpent(sandbox, payer, 'USDT')).toBe(1);
+});
+
+it('makes no second swap when a swap of the caller lands and its writes fail', async () => {
+  const { journal, left } = failingAfterSwap(3);
+  const funds = { SOL: '0.5', USDT: '5', USDC: '0.01' };
+  const payer = await payerOn(sandbox, funds, { ...swapping, journal });
+  // The journal now knows a balance that is too little for another call.
+  expect((await payer.client.fetch(url('/usdc?1'))).status).toBe(200);
+  const { USDT, USDC } = sandbox.mints;
+  const order = { inputMint: USDT.address, outputMint: USDC.address, amount: 100_000n };
+  await payer.client.swap({ ...order, swapMode: 'ExactOut' });
+  expect((await payer.client.fetch(url('/usdc?2'))).status).toBe(200);
+  expect([left(), signedOf(payer, 'swap'), signedOf(payer, 'payment')]).toEqual([0, 1, 2]);
 });
 
 it('wraps SOL for each payment even if no lamport is left for a priority fee', async () => {

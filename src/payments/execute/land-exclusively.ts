@@ -9,7 +9,7 @@ import type { PaymentContext } from '../context.js';
 import { outdateHoldings } from '../plan/pinned-holdings.js';
 import { recordedBefore } from '../reconcile/fate.js';
 import { endOfSwap, landSwap, type Swapped } from '../reconcile/swap-end.js';
-import { rememberAfter, rememberSince } from '../reconcile/swap-outcome.js';
+import { forgetAccounts, rememberAfter, rememberSince } from '../reconcile/swap-outcome.js';
 import { mintLock } from './fund.js';
 import type { SwapHooks } from './swap-task.js';
 
@@ -37,9 +37,7 @@ export function landExclusively(
     emit('swap.signed', { signature, lastValidBlockHeight });
     const busy = await busyOf(context, signed, mints);
     // If the journal fails, the balances are still read again when they are too old.
-    const { ledger } = context;
-    const forgetBalances = () =>
-      Promise.all([ledger.forget(record.source), ledger.forget(record.output)]).catch(() => []);
+    const forgetBalances = () => forgetAccounts(context, record).catch(() => undefined);
     const end = await endOfSwap(context, record, await landSwap(context, record));
     outdateHoldings(context);
     if (end === undefined || 'error' in end) {

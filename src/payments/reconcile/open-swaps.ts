@@ -11,13 +11,14 @@ import { isForgotten } from './forgotten.js';
 import { endDecided, endUnpaid, releaseOrphans } from './orphaned-attempts.js';
 import { attemptsInState } from './resume-once.js';
 import { askSwap, endOfSwap, landSwap, sentSwap, type SwapEnd, type Swapped } from './swap-end.js';
-import { readAfter } from './swap-outcome.js';
+import { forgetOutdated, readAfter } from './swap-outcome.js';
 
 type SwapFor = Pick<Task, 'emit' | 'signal' | 'moved'>;
 
 /**
  * Finishes earlier swaps into a mint that attempts signed before they failed or their process died.
- * Such a swap may still bring the tokens, so a new swap could swap twice for one purchase.
+ * Such a swap may still bring the tokens, so a new swap could swap twice for one purchase. A balance
+ * from before a decided swap could do that too, so such balances are forgotten.
  *
  * Sends the same bytes again until the chain has decided. With `policy.approve`, it only asks the
  * chain, because the approver may have refused since. Resolves to the last swap that succeeded and
@@ -30,6 +31,7 @@ export async function finishOpenSwaps(
 ): Promise<Swapped | undefined> {
   // Release orphans first, because the swap of a process that just died is on a reserved attempt.
   await releaseOrphans(context);
+  await forgetOutdated(context);
   const abandoned = await attemptsInState(context, 'abandoned');
   let last: Swapped | undefined;
   for (const attempt of abandoned.filter((each) => each.mint === mint)) {

@@ -216,6 +216,24 @@ export async function readAfter(
   await (known === undefined ? ledger.forget(output) : ledger.see(output, known));
 }
 
+/** Forgets the balances of a swap's accounts, because the swap may have changed them. */
+export function forgetAccounts(
+  context: PaymentContext,
+  { source, output }: Pick<SignedSwap, 'source' | 'output'>,
+): Promise<void> {
+  context.wallet.outdated.add(source).add(output);
+  return forgetOutdated(context);
+}
+
+/** Forgets the balances that {@link forgetAccounts} could not forget. */
+export async function forgetOutdated({ ledger, wallet }: PaymentContext): Promise<void> {
+  const forget = async (account: string) => {
+    await ledger.forget(account);
+    wallet.outdated.delete(account);
+  };
+  await Promise.all([...wallet.outdated].map(forget));
+}
+
 /**
  * Reads an account's balance at the end of a slot or later; undefined if no node gives it. If a
  * payment left in the slot of the swap, that slot does not tell which of both came first, so the
