@@ -38,12 +38,11 @@ def test_never_sends_a_swap_whose_journal_write_failed(
     assert payer.signed == ["swap", "payment"]
 
 
-@pytest.mark.parametrize("times", [1, 3])
-def test_swaps_once_when_the_writes_after_the_swap_fail(
-    sandbox: Sandbox, make_payer: MakePayer, monkeypatch: pytest.MonkeyPatch, times: int
-) -> None:
-    """First the write of the new balance fails, then those that forget the old balances."""
-    payer = make_payer(SOL="0.1", USDT="5", auto_swap=True, swap_from=["USDT"])
+def fail_after_swap(monkeypatch: pytest.MonkeyPatch, times: int) -> list[str]:
+    """Fails the write of the balance after a swap, and then until so many writes have failed.
+
+    Returns the accounts whose writes have failed.
+    """
     see, forget = Ledger.see, Ledger.forget
     lost: list[str] = []
 
@@ -66,5 +65,26 @@ def test_swaps_once_when_the_writes_after_the_swap_fail(
 
     monkeypatch.setattr(Ledger, "see", see_or_fail)
     monkeypatch.setattr(Ledger, "forget", forget_or_fail)
+    return lost
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_swaps_once_when_the_writes_after_the_swap_fail(
+    sandbox: Sandbox, make_payer: MakePayer, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    payer = make_payer(SOL="0.1", USDT="5", auto_swap=True, swap_from=["USDT"])
+    lost = fail_after_swap(monkeypatch, times)
     assert payer.client.get(f"{sandbox.api_url}/usdc").status_code == 200
     assert (len(lost), payer.signed) == (times, ["swap", "payment"])
+
+
+def test_swaps_once_when_the_writes_after_a_swap_of_the_caller_fail(
+    sandbox: Sandbox, make_payer: MakePayer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    payer = make_payer(SOL="0.1", USDT="5", USDC="0.01", auto_swap=True, swap_from=["USDT"])
+    # The journal now knows a balance that is too little for another call.
+    assert payer.client.get(f"{sandbox.api_url}/usdc?1").status_code == 200
+    lost = fail_after_swap(monkeypatch, 3)
+    payer.client.swap(input_mint="USDT", output_mint="USDC", ui_amount="0.1")
+    assert payer.client.get(f"{sandbox.api_url}/usdc?2").status_code == 200
+    assert (len(lost), payer.signed) == (3, ["payment", "swap", "payment"])

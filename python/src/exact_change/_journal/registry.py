@@ -152,6 +152,8 @@ class Wallet:
         # Idempotency keys of purchases that calls in this process are making now, each with the
         # host of its call.
         self.keys: dict[str, Host] = {}
+        # Accounts whose balances the journal may still have from before a swap, because it failed.
+        self.outdated: set[str] = set()
 
 
 class _Shared:

@@ -8,7 +8,7 @@ from typing import Callable, NamedTuple, Sequence
 from .._events import Emit
 from .._journal.types import SignedSwap, SwapOutcome
 from .._kernel.signals import Signal, check
-from .._kernel.steps import all_of, quiet, until_aborted
+from .._kernel.steps import quiet, until_aborted
 from .._kernel.task import Steps
 from .._receipt import Cost
 from .._solana.address import Address
@@ -18,7 +18,7 @@ from ..errors import ExactChangeError, failure
 from .context import PaymentContext
 from .holdings import outdate_holdings
 from .reconcile.swap_end import Swapped, end_of_swap, land_swap
-from .reconcile.swap_outcome import remember_after, remember_since
+from .reconcile.swap_outcome import forget_accounts, remember_after, remember_since
 
 # Name of the lock for work that relies on the wallet's lamports.
 LAMPORTS_LOCK = "lamports"
@@ -104,7 +104,7 @@ def _land(
         cost = None
         if end is not None and hooks.on_decided is not None:
             cost = hooks.on_decided(end.outcome)
-        yield from _forget_both(context, expected)
+        yield from quiet(forget_accounts(context, record))
         error = _uncertain(record) if end is None or end.error is None else end.error
         yield from emit("swap.failed", signature=signature, code=error.code, cost=cost)
         raise error
@@ -114,7 +114,7 @@ def _land(
             message=f"No node gives the confirmed swap {signature}, so its amounts are reported as "
             "quoted.",
         )
-        yield from _forget_both(context, expected)
+        yield from quiet(forget_accounts(context, record))
         if hooks.on_confirmed is not None:
             least = expected.output_before + expected.min_out
             yield from quiet(remember_since(context, expected.output, end.slot, least))
@@ -124,7 +124,7 @@ def _land(
             yield from remember_after(context, end.landed, accounts, busy)
         except Exception:
             # The balance from before the swap must not stay: it would make the payment swap again.
-            yield from _forget_both(context, expected)
+            yield from quiet(forget_accounts(context, record))
     cost = None if hooks.on_decided is None else hooks.on_decided(end.outcome)
     yield from emit(
         "swap.confirmed",
@@ -189,12 +189,3 @@ def _uncertain(record: SignedSwap) -> ExactChangeError:
         {"signature": record["signature"], "last_valid_block_height": height},
         funds="uncertain",
     )
-
-
-def _forget_both(context: PaymentContext, expected: SwapOutlook) -> Steps[None]:
-    """Forgets the known balances of the swap's accounts.
-
-    Ignores errors, because a known balance expires anyway.
-    """
-    accounts = [expected.source, expected.output]
-    yield from quiet(all_of([context.ledger.forget(account) for account in accounts]))

@@ -19,7 +19,7 @@ from .forgotten import is_forgotten
 from .orphans import end_decided, end_unpaid, release_orphans
 from .sent import sent_swap
 from .swap_end import SwapEnd, Swapped, ask_swap, end_of_swap, land_swap
-from .swap_outcome import read_after
+from .swap_outcome import forget_outdated, read_after
 
 
 def finish_open_swaps(
@@ -35,11 +35,13 @@ def finish_open_swaps(
 
     Such a swap is left if its attempt failed or its process ended. It may still bring the tokens,
     and a new swap beside it would swap twice for one purchase. If the policy has ``approve``, it is
-    not sent again, because the caller may have refused it; the chain is only asked. Raises
+    not sent again, because the caller may have refused it; the chain is only asked. A balance from
+    before a decided swap could cause a second swap too, so such balances are forgotten. Raises
     ``swap_uncertain`` if no node tells the outcome.
     """
     # First free orphans, so that swaps of processes that ended meanwhile are found too.
     yield from release_orphans(context)
+    yield from forget_outdated(context)
     abandoned = yield from context.journal.attempts(context.owner, state="abandoned")
     last: Swapped | None = None
     for attempt in [attempt for attempt in abandoned if attempt["mint"] == mint]:

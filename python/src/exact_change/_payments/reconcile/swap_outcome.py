@@ -6,7 +6,7 @@ from typing import Mapping, NamedTuple
 
 from ..._base.network import WSOL_MINT
 from ..._journal.types import SignedSwap
-from ..._kernel.steps import quiet, sleep
+from ..._kernel.steps import all_of, quiet, sleep
 from ..._kernel.task import Steps
 from ..._receipt import RelayFee
 from ..._solana.address import Address
@@ -165,6 +165,22 @@ def _see_since(context: PaymentContext, account: Address, slot: int, moved: int 
         yield from context.ledger.forget(account)
     else:
         yield from context.ledger.see(account, known[0], context.now(), known[1], moved)
+
+
+def forget_accounts(context: PaymentContext, swap: SignedSwap) -> Steps[None]:
+    """Forgets the known balances of a swap's accounts, because the swap may have changed them."""
+    context.wallet.outdated.update((swap["source"], swap["output"]))
+    yield from forget_outdated(context)
+
+
+def forget_outdated(context: PaymentContext) -> Steps[None]:
+    """Forgets the balances that ``forget_accounts`` could not forget."""
+
+    def forget(account: str) -> Steps[None]:
+        yield from context.ledger.forget(account)
+        context.wallet.outdated.discard(account)
+
+    yield from all_of([forget(account) for account in tuple(context.wallet.outdated)])
 
 
 def remember_since(context: PaymentContext, account: Address, slot: int, least: int) -> Steps[None]:
