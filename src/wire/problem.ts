@@ -81,7 +81,9 @@ export function problemOf(error: unknown, mayHaveSent = false): Problem {
       ),
       ...(mayHaveSent ? { funds: 'uncertain', retry: 'same' } : {}),
     };
-  const { code, message, funds, retry, details, untrusted } = error;
+  const { code, message, funds, details, untrusted } = error;
+  // Another service takes the place of one that closes.
+  const retry = code === 'client_closed' && error.retry === 'never' ? 'fresh' : error.retry;
   return {
     ...headOf(code),
     detail: code.startsWith('journal_') ? NO_JOURNAL : message.replace(OUR_NODE, '$1'),

@@ -5,6 +5,7 @@ import { Damage } from '../../../adapters/journals/file/scan.js';
 import * as errors from '../../../src/errors.js';
 import { isErrorCode } from '../../../src/errors/codes.js';
 import { errorOfCode } from '../../../src/errors/of-code.js';
+import { transportClosed } from '../../../src/service/closed.js';
 import { Fault } from '../../../src/solana/rpc/fault.js';
 import { toTransportError } from '../../../src/solana/rpc/transport-error.js';
 import { errorOf, problemOf, serviceProblem, type Problem } from '../../../src/wire/problem.js';
@@ -77,6 +78,12 @@ describe('a problem', () => {
     });
     expect(problem.status).toBe(aboutProblem(code).status);
     expect(problem.title).toMatch(/^[A-Z][^.]+$/);
+  });
+
+  it('tells callers to start over at the service that takes the place of one that closes', () => {
+    expect(problemOf(transportClosed())).toMatchObject({ funds: 'untouched', retry: 'fresh' });
+    const step = { signedPayment: 'AAAA' };
+    expect(problemOf(transportClosed(step))).toMatchObject({ funds: 'uncertain', retry: 'same' });
   });
 
   it('never has the status of a payment request, which callers pay', () => {
@@ -193,7 +200,8 @@ function withoutSentences(code: ErrorCode): object {
 
 describe('an error from a problem', () => {
   it.each(otherCodes)('has the class and the fields of the original error: %s', (code) => {
-    const error = ofCode(code);
+    // The owner of a closed transport cannot use it again; the caller of a service can.
+    const error = ofCode(code, code === 'client_closed' ? { retry: 'fresh' } : {});
     const back = errorOf(sent(problemOf(error)));
     expect(parts(back)).toEqual({ ...parts(error), details: withoutSentences(code) });
     expect(back).toBeInstanceOf(error.constructor);
