@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Attempt, SignedSwap } from '../../src/journal/types.js';
+import type { Attempt, Journal, SignedSwap } from '../../src/journal/types.js';
+import { SOLANA_MAINNET } from '../../src/network.js';
 import type { Cap } from '../../src/policy/caps.js';
 
 export const DAY_MS = 86_400_000;
@@ -105,6 +106,12 @@ export async function listOf<T>(items: AsyncIterable<T>): Promise<T[]> {
   for await (const item of items) found.push(item);
   return found;
 }
+
+/** Returns all attempts of a wallet on mainnet. */
+export const storedOf = (
+  journal: Pick<Journal, 'attempts'>,
+  { address }: { readonly address: string },
+): Promise<Attempt[]> => listOf(journal.attempts({ wallet: address, network: SOLANA_MAINNET }));
 
 export async function idsOf(attempts: AsyncIterable<Attempt>): Promise<string[]> {
   return (await listOf(attempts)).map(({ id }) => id);

@@ -6,15 +6,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { address, getAddressEncoder, type Address } from '@solana/kit';
 import { findAssociatedTokenPda, TOKEN_PROGRAM_ADDRESS } from '@solana-program/token';
-import { memoryJournal, remote, SOLANA_MAINNET, type Attempt, type Journal } from 'exact-change';
+import { memoryJournal, remote, type Journal } from 'exact-change';
 import { fileJournal } from 'exact-change/journal/file';
 import { postgresJournal } from 'exact-change/journal/postgres';
-import type { SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { createOperations } from '../../adapters/local/operations.js';
 import { parseLocalOptions } from '../../src/config/parse-options.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
-import { listOf } from '../helpers/attempts.js';
+import { listOf, storedOf } from '../helpers/attempts.js';
 import { failureOf } from '../helpers/payer.js';
 import {
   buyerOf,
@@ -85,9 +84,6 @@ async function serve(
   return service;
 }
 
-const attemptsOf = (journal: Journal, { address }: SandboxWallet): Promise<Attempt[]> =>
-  listOf(journal.attempts({ wallet: address, network: SOLANA_MAINNET }));
-
 /** Something that a test waits for until it is given. */
 function signal() {
   let give = (): void => undefined;
@@ -108,11 +104,11 @@ describe.each(KINDS)('auto-pay over a journal in %s', (_, make) => {
 
     const planned = await buyer.post(service);
     expect(planned).toMatchObject({ status: 200, body: { state: 'swap_required' } });
-    expect(await attemptsOf(journal, wallet)).toEqual([]);
+    expect(await storedOf(journal, wallet)).toEqual([]);
 
     const signedSwap = await buyer.sign(planned.body.swap?.transaction);
     const swapped = await untilState('ready_to_sign', () => buyer.post(service, { signedSwap }));
-    const [reserved, ...others] = await attemptsOf(journal, wallet);
+    const [reserved, ...others] = await storedOf(journal, wallet);
     expect(others).toEqual([]);
     expect(reserved).toMatchObject({
       id: swapped.body.id,
@@ -140,7 +136,7 @@ describe.each(KINDS)('auto-pay over a journal in %s', (_, make) => {
       id: reserved?.id,
       header: { name: 'PAYMENT-SIGNATURE' },
     });
-    expect(await attemptsOf(journal, wallet)).toMatchObject([
+    expect(await storedOf(journal, wallet)).toMatchObject([
       {
         id: reserved?.id,
         state: 'signed',
@@ -156,7 +152,7 @@ describe.each(KINDS)('auto-pay over a journal in %s', (_, make) => {
       settled.body.payerSignature,
     );
     expect(settled.body.header).toBeUndefined();
-    expect(await attemptsOf(journal, wallet)).toMatchObject([
+    expect(await storedOf(journal, wallet)).toMatchObject([
       { state: 'settled', receipt: { payment: { signature: settled.body.signature } } },
     ]);
     expect((await usdcOf(sandbox.merchant)) - before).toBe(10_000n);
@@ -204,7 +200,7 @@ describe('a service that restarts', () => {
 
     const journal = fileJournal(path);
     opened.push(journal);
-    expect(await attemptsOf(journal, wallet)).toMatchObject([
+    expect(await storedOf(journal, wallet)).toMatchObject([
       { state: 'settled', idempotencyKey: 'order-1' },
     ]);
     expect((await usdcOf(sandbox.merchant)) - before).toBe(10_000n);
@@ -249,7 +245,7 @@ describe('a signed swap or payment that a buyer posts to the service', () => {
 
     const journal = fileJournal(path);
     opened.push(journal);
-    const [known] = await attemptsOf(journal, wallet);
+    const [known] = await storedOf(journal, wallet);
     expect(known).toMatchObject({ state: 'reserved', swap: { transaction: signedSwap } });
     const service = await serve(journal);
     await service.transport.resume();
@@ -258,7 +254,7 @@ describe('a signed swap or payment that a buyer posts to the service', () => {
     );
     const swapped = await untilState('ready_to_sign', () => buyer.post(service, { signedSwap }));
     expect(swapped.body.id).toBe(known?.id);
-    expect(await attemptsOf(journal, wallet)).toMatchObject([
+    expect(await storedOf(journal, wallet)).toMatchObject([
       { id: known?.id, swap: { outcome: { state: 'confirmed' } } },
     ]);
   });
@@ -311,7 +307,7 @@ describe('a signed swap or payment that a buyer posts to the service', () => {
       code: 'budget_exhausted',
       details: { cap: 'maxPerDay' },
     });
-    expect(await attemptsOf(journal, wallet)).toHaveLength(1);
+    expect(await storedOf(journal, wallet)).toHaveLength(1);
     const rich = await buyerOf(other, `${sandbox.apiUrl}/usdc`);
     expect((await rich.post(service)).body.state).toBe('ready_to_sign');
   });
@@ -332,7 +328,7 @@ describe('a signed swap or payment that a buyer posts to the service', () => {
       'insufficient_funds',
       'ready_to_present',
     ]);
-    expect(await attemptsOf(journal, wallet)).toHaveLength(1);
+    expect(await storedOf(journal, wallet)).toHaveLength(1);
   });
 
   it('makes one attempt when parallel and repeated requests post it', async () => {
@@ -343,7 +339,7 @@ describe('a signed swap or payment that a buyer posts to the service', () => {
     const signedSwap = await buyer.sign((await buyer.post(service)).body.swap?.transaction);
     const swapped = await Promise.all([1, 2, 3].map(() => buyer.post(service, { signedSwap })));
     expect(new Set(swapped.map(({ body }) => body.id)).size).toBe(1);
-    expect(await attemptsOf(journal, wallet)).toHaveLength(1);
+    expect(await storedOf(journal, wallet)).toHaveLength(1);
     const ready = await untilState('ready_to_sign', () => buyer.post(service, { signedSwap }));
     const signedPayment = await buyer.sign(ready.body.payment?.transaction);
     const answers = await Promise.all([1, 2, 3].map(() => buyer.post(service, { signedPayment })));
@@ -356,7 +352,7 @@ describe('a signed swap or payment that a buyer posts to the service', () => {
       state: 'submitted',
       id: ready.body.id,
     });
-    expect(await attemptsOf(journal, wallet)).toHaveLength(1);
+    expect(await storedOf(journal, wallet)).toHaveLength(1);
   });
 
   it('gives the id of the attempt when another service sends the swap after the look', async () => {
@@ -396,7 +392,7 @@ describe('a signed swap or payment that a buyer posts to the service', () => {
     const { body } = await lateAnswer;
     answered.give();
     expect(body).toMatchObject({ state: 'ready_to_sign', id: (await earlyAnswer).body.id });
-    expect(await attemptsOf(journal, wallet)).toHaveLength(1);
+    expect(await storedOf(journal, wallet)).toHaveLength(1);
   });
 
   it('makes one attempt when two services over one database receive it at once', async () => {
@@ -418,7 +414,7 @@ describe('a signed swap or payment that a buyer posts to the service', () => {
     const signedPayment = await buyer.sign(ready.body.payment?.transaction);
     const answers = await toBoth({ signedPayment });
     expect(answers.map(({ body }) => body.state).sort()).toEqual(['ready_to_present', 'submitted']);
-    expect(await attemptsOf(journals[1], wallet)).toMatchObject([
+    expect(await storedOf(journals[1], wallet)).toMatchObject([
       { id: ready.body.id, state: 'signed' },
     ]);
   });
@@ -457,7 +453,7 @@ describe('a signed swap or payment that a buyer posts to the service', () => {
       status: 409,
       body: { code: 'idempotency_mismatch' },
     });
-    expect(await attemptsOf(journal, wallet)).toHaveLength(1);
+    expect(await storedOf(journal, wallet)).toHaveLength(1);
   });
 
   it('rejects its key for another price, payee or token at the same address', async () => {
@@ -503,7 +499,7 @@ describe('a signed swap or payment that a buyer posts to the service', () => {
     await untilState('ready_to_sign', () => buyer.post(sender, { signedSwap }));
     const answer = await buyer.post(other, { signedSwap });
     expect([answer.body.state, answer.body.id]).toEqual(['ready_to_sign', undefined]);
-    expect(await attemptsOf(journal, wallet)).toEqual([]);
+    expect(await storedOf(journal, wallet)).toEqual([]);
   });
 
   it('is reported as settled also if its seller asks for something else by now', async () => {
@@ -540,7 +536,7 @@ describe('a signed swap or payment that a buyer posts to the service', () => {
       status: 200,
       body: { state: 'settled', offer: settled.body.offer, signature: settled.body.signature },
     });
-    expect(await attemptsOf(journal, wallet)).toEqual([]);
+    expect(await storedOf(journal, wallet)).toEqual([]);
   });
 
   it.each([
@@ -607,7 +603,7 @@ describe('a signed swap or payment that a buyer posts to the service', () => {
     giveUp();
     // The cost of the swap stays counted.
     await until('it is over', async () =>
-      (await attemptsOf(journal, wallet))[0]?.state === 'unpaid' ? true : undefined,
+      (await storedOf(journal, wallet))[0]?.state === 'unpaid' ? true : undefined,
     );
     expect((await transport.autoPay(other)).state).toBe('ready_to_sign');
     const jobs = await journal.outbox?.take({ limit: 10, leaseMs: 60_000, now: Date.now() });
@@ -652,7 +648,7 @@ describe('a signed swap or payment that a buyer posts to the service', () => {
       status: 400,
       body: { code: 'invalid_option' },
     });
-    for (const owner of [wallet, other, poor]) expect(await attemptsOf(journal, owner)).toEqual([]);
+    for (const owner of [wallet, other, poor]) expect(await storedOf(journal, owner)).toEqual([]);
   });
 });
 
@@ -738,11 +734,11 @@ describe('a transport with a journal', () => {
       body: { code: 'client_closed', funds: 'uncertain', retry: 'same' },
     });
     expect((await buyer.present(ready)).status).toBe(200);
-    expect(await attemptsOf(journal, wallet)).toMatchObject([{ state: 'signed' }]);
+    expect(await storedOf(journal, wallet)).toMatchObject([{ state: 'signed' }]);
     const next = await serve(journal);
     await next.transport.resume();
     await until('the next service finds the payment settled', async () => {
-      const [attempt] = await attemptsOf(journal, wallet);
+      const [attempt] = await storedOf(journal, wallet);
       return attempt?.state === 'settled' ? attempt : undefined;
     });
   });
@@ -786,12 +782,12 @@ describe('a transport with a journal', () => {
     expect((await buyer.present(ready)).status).toBe(200);
     rounds.forEach((end) => end());
     await until('it is found', async () => {
-      const states = (await attemptsOf(journal, wallet)).map(({ id, state }) => [id, state]);
+      const states = (await storedOf(journal, wallet)).map(({ id, state }) => [id, state]);
       return states.some(([id, state]) => id === ready.body.id && state === 'settled')
         ? true
         : undefined;
     });
-    expect(await attemptsOf(journal, wallet)).toMatchObject([
+    expect(await storedOf(journal, wallet)).toMatchObject([
       { id: own.id, state: 'signed' },
       { id: ready.body.id },
     ]);

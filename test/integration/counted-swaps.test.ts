@@ -1,6 +1,5 @@
 import {
   memoryJournal,
-  SOLANA_MAINNET,
   type Attempt,
   type ClientOptions,
   type Journal,
@@ -14,10 +13,10 @@ import { swapCostAfter } from '../../src/payments/execute/swap-cost.js';
 import { ownFee, swapAmountsOf, rentIn } from '../../src/payments/reconcile/swap-outcome.js';
 import { costOf } from '../../src/policy/cost.js';
 import { connectRpc } from '../../src/solana/rpc/connection.js';
-import { listOf } from '../helpers/attempts.js';
+import { storedOf } from '../helpers/attempts.js';
 import { startTaker } from '../helpers/bounds.js';
 import { landed, rpc, signaturesOf, tokenAccount, until } from '../helpers/chain.js';
-import { failureOf, payerOf, payerOn, recordingSigner, type Payer } from '../helpers/payer.js';
+import { failureOf, payerOf, payerOn, recordingSigner } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, sellerOfTest } from '../helpers/seller.js';
 import { answer, offerOf, settle, settlementHeader } from '../helpers/settling.js';
@@ -46,9 +45,6 @@ async function watched(funds: Partial<Record<MintSymbol, string>>, options: Clie
   return { ...payer, left: async () => given - (await worthOf(payer.address)) };
 }
 
-const stored = (journal: Journal, { address }: Payer): Promise<Attempt[]> =>
-  listOf(journal.attempts({ wallet: address, network: SOLANA_MAINNET }));
-
 /** Compares the use of the first dollar cap with the value that left the wallet. */
 async function expectAllCounted(
   payer: Awaited<ReturnType<typeof watched>>,
@@ -58,7 +54,11 @@ async function expectAllCounted(
   const { client, left } = payer;
   const [use] = (await client.spent()).filter(({ unit }) => unit === 'USD');
   if (use === undefined) throw new Error('There is no cap in dollars.');
-  expectCapUse(sandbox, use, { left: await left(), paid, attempts: await stored(journal, payer) });
+  expectCapUse(sandbox, use, {
+    left: await left(),
+    paid,
+    attempts: await storedOf(journal, payer),
+  });
 }
 
 describe('a swap that is decided long after its call', () => {
@@ -91,17 +91,17 @@ describe('a swap that is decided long after its call', () => {
     happens();
     const client = payer.again({ swapFrom: ['SOL'], autoSwap: true, journal });
     await client.resume();
-    const [attempt] = await stored(journal, payer);
+    const [attempt] = await storedOf(journal, payer);
     expect(attempt).toMatchObject({ state: 'unpaid', swapped: { swaps: 1 } });
     await expectAllCounted({ ...payer, client }, journal, 0n);
   });
 
   it('counts at most its reservation when its input token has become dearer', async () => {
     const { payer, journal } = await leftBehind();
-    const [{ swapping } = {}] = await stored(journal, payer);
+    const [{ swapping } = {}] = await storedOf(journal, payer);
     sandbox.controls.aggregator.setPrice('SOL', sandbox.mints.SOL.picoUsd * 100n);
     await payer.again({ swapFrom: ['SOL'], autoSwap: true, journal }).resume();
-    const [{ swapped } = {}] = await stored(journal, payer);
+    const [{ swapped } = {}] = await storedOf(journal, payer);
     for (const part of ['lossMicroUsd', 'feeMicroUsd', 'lamports'] as const) {
       expect([part, BigInt(swapped?.[part] ?? 0) <= BigInt(swapping?.[part] ?? 0)]).toEqual([
         part,
@@ -168,7 +168,7 @@ describe('one wrong number in the answer of a node', () => {
     onTestFinished(() => seller.close());
     tellWrong(change);
     expect((await payer.client.fetch(seller.url)).status).toBe(200);
-    const [attempt] = await stored(journal, payer);
+    const [attempt] = await storedOf(journal, payer);
     const { inputs = {}, lamports = '0' } = attempt?.swapped ?? {};
     expect(BigInt(inputs[sandbox.mints.USDT.address] ?? 0)).toBeGreaterThanOrEqual(
       5_000_000n - (await sandbox.balance(payer.address, 'USDT')),
@@ -193,7 +193,7 @@ describe('one wrong number in the answer of a node', () => {
       return answer;
     };
     expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
-    const [attempt] = await stored(journal, payer);
+    const [attempt] = await storedOf(journal, payer);
     expect(attempt).toMatchObject({ swapped: { swaps: 1 } });
     expect(BigInt(attempt?.swapped?.lossMicroUsd ?? 0)).toBeGreaterThan(0n);
   });
@@ -406,7 +406,7 @@ describe('a swap while a payment from its accounts is in flight', () => {
       expect(error).not.toMatchObject({ message: expect.stringContaining('autoSwap') });
       const left = await payer.left();
       expect(left).toBeGreaterThan(TAKEN[symbol] * sandbox.mints[symbol].picoUsd);
-      const [, attempt] = await stored(journal, payer);
+      const [, attempt] = await storedOf(journal, payer);
       if (attempt === undefined) throw new Error('There is no second attempt.');
       const counted = costOf({ ...attempt, microUsd: '0' }, true).get('USD') ?? 0n;
       expect(counted * 1_000_000n).toBeGreaterThanOrEqual(left);

@@ -1,9 +1,9 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
-import { memoryJournal, SOLANA_MAINNET, type Attempt, type Journal } from 'exact-change';
+import { memoryJournal, type Attempt, type Journal } from 'exact-change';
 import { describe, expect, it } from 'vitest';
 import { withCoordination, createCoordination } from '../../src/journal/registry.js';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
-import { listOf } from '../helpers/attempts.js';
+import { storedOf } from '../helpers/attempts.js';
 import { until } from '../helpers/chain.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
@@ -58,9 +58,6 @@ async function brokenOff({ body }: Response): Promise<unknown> {
   }
 }
 
-const stored = (journal: Journal, { address }: Payer): Promise<Attempt[]> =>
-  listOf(journal.attempts({ wallet: address, network: SOLANA_MAINNET }));
-
 /** Expects that the repeated call is refused as already spent, and that one payment landed. */
 async function isPaidOnce(payer: Payer, seller: Seller): Promise<void> {
   await failureOf(payer.client.fetch(seller.url, post), 'already_spent');
@@ -111,9 +108,9 @@ describe('a paid call with a body that breaks off', () => {
     await until(
       'the journal has the settled payment',
       async () =>
-        (await stored(journal, payer)).some(({ state }) => state === 'settled') || undefined,
+        (await storedOf(journal, payer)).some(({ state }) => state === 'settled') || undefined,
     );
-    expect(await stored(journal, payer)).toMatchObject([{ state: 'settled', delivered: false }]);
+    expect(await storedOf(journal, payer)).toMatchObject([{ state: 'settled', delivered: false }]);
     await isPaidOnce(payer, seller);
   });
 

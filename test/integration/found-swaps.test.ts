@@ -1,17 +1,10 @@
-import {
-  memoryJournal,
-  SOLANA_MAINNET,
-  type Attempt,
-  type ClientOptions,
-  type Journal,
-  type Plan,
-} from 'exact-change';
+import { memoryJournal, type ClientOptions, type Journal, type Plan } from 'exact-change';
 import { describe, expect, it } from 'vitest';
 import { createCoordination, withCoordination } from '../../src/journal/registry.js';
-import { listOf } from '../helpers/attempts.js';
+import { storedOf } from '../helpers/attempts.js';
 import { takerUrl } from '../helpers/bounds.js';
 import { until } from '../helpers/chain.js';
-import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { failureOf, payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { signedOf, timesSpent } from '../helpers/spends.js';
 
@@ -19,9 +12,6 @@ const sandbox = await useSandbox({ confirmationMs: 20 });
 
 const url = (path: string) => sandbox.apiUrl + path;
 const swapping = { autoSwap: true, swapFrom: ['USDT'] } as const;
-const stored = (journal: Journal, { address }: Payer): Promise<Attempt[]> =>
-  listOf(journal.attempts({ wallet: address, network: SOLANA_MAINNET }));
-
 describe('a swap of a process that died after another process had read the journal', () => {
   it('is sent again by the other process, which signs no second swap', async () => {
     const journal = memoryJournal();
@@ -45,7 +35,7 @@ describe('a swap of a process that died after another process had read the journ
     isKilled = true;
     await payer.client.close();
     await call;
-    expect((await stored(journal, payer)).map(({ state }) => state)).toEqual([
+    expect((await storedOf(journal, payer)).map(({ state }) => state)).toEqual([
       'settled',
       'reserved',
     ]);
@@ -54,7 +44,7 @@ describe('a swap of a process that died after another process had read the journ
     expect([signedOf(payer, 'swap'), await timesSpent(sandbox, payer, 'USDT')]).toEqual([1, 1]);
     expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([2, 2]);
     expect(
-      (await stored(journal, payer)).map(({ payment, state }) =>
+      (await storedOf(journal, payer)).map(({ payment, state }) =>
         payment === undefined ? state : 'paid',
       ),
     ).toEqual(['paid', 'unpaid', 'paid']);
@@ -81,7 +71,7 @@ describe('a signed swap that the journal fails to record', () => {
       const before = sandbox.controls.node.calls({ method: 'sendTransaction' });
       const error = await failureOf(payer.client.fetch(url('/usdc')), 'journal_unavailable');
       expect(error).toMatchObject({ funds: 'untouched', moved: [] });
-      expect(await stored(journal, payer)).toEqual([]);
+      expect(await storedOf(journal, payer)).toEqual([]);
       const plans: Plan[] = [];
       const other = payer.again({
         ...options,

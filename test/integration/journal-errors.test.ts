@@ -1,6 +1,5 @@
 import {
   memoryJournal,
-  SOLANA_MAINNET,
   TransportError,
   type Attempt,
   type ClientOptions,
@@ -8,7 +7,7 @@ import {
 } from 'exact-change';
 import { describe, expect, it } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
-import { listOf } from '../helpers/attempts.js';
+import { listOf, storedOf } from '../helpers/attempts.js';
 import { tokenAmount, until } from '../helpers/chain.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
@@ -62,9 +61,6 @@ function breakable(
   return { journal, inner, repair: () => void (state.broken = false) };
 }
 
-const stored = (journal: Journal, { address }: Payer) =>
-  listOf(journal.attempts({ wallet: address, network: SOLANA_MAINNET }));
-
 describe.each(WAYS)('a client at a journal that %s', (_, fail) => {
   it.each(['attempts', 'similar', 'reserve'] as const)(
     'signs and sends nothing when %s fails, and pays once the journal works',
@@ -83,7 +79,7 @@ describe.each(WAYS)('a client at a journal that %s', (_, fail) => {
       }
       expect(error).toMatchObject({ name: 'TransportError', details: { step: method } });
       expect(payer.signed).toEqual([]);
-      expect(await stored(inner, payer)).toEqual([]);
+      expect(await storedOf(inner, payer)).toEqual([]);
       repair();
       expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
       expect(await held(payer)).toBe(0n);
@@ -143,7 +139,7 @@ describe.each(WAYS)('a client at a journal that %s', (_, fail) => {
     expect(payer.events.filter(({ type }) => type === 'warning').length).toBe(1);
     repair();
     await until('it is written', async () => {
-      const [attempt] = await stored(inner, payer);
+      const [attempt] = await storedOf(inner, payer);
       return attempt?.state === 'settled' && attempt.delivered ? true : undefined;
     });
   });
@@ -225,7 +221,7 @@ describe('a client, for an attempt that another process releases meanwhile', () 
         policy: {
           approve: async () => {
             // Another process that takes this attempt for an orphan does the same.
-            for (const { id } of await stored(journal, payer)) await journal.release(id);
+            for (const { id } of await storedOf(journal, payer)) await journal.release(id);
             return true;
           },
         },
@@ -249,7 +245,7 @@ describe('a client, for an attempt that another process releases meanwhile', () 
         ...options,
         policy: {
           approve: async () => {
-            for (const { id } of await stored(journal, payer)) await journal.release(id);
+            for (const { id } of await storedOf(journal, payer)) await journal.release(id);
             return true;
           },
         },

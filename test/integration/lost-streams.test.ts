@@ -10,16 +10,10 @@ import {
 import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import {
-  memoryJournal,
-  SOLANA_MAINNET,
-  type Along,
-  type Attempt,
-  type Journal,
-} from 'exact-change';
+import { memoryJournal, type Along, type Attempt, type Journal } from 'exact-change';
 import { describe, expect, it } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
-import { listOf } from '../helpers/attempts.js';
+import { storedOf } from '../helpers/attempts.js';
 import { until } from '../helpers/chain.js';
 import { journalOf, type JournalKind } from '../helpers/journals.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
@@ -178,12 +172,9 @@ async function isPaidOnce({ payer, seller }: Bought): Promise<void> {
   ]).toEqual([1, 1, 1]);
 }
 
-const recordOf = ({ address }: Payer, journal: Journal) =>
-  listOf(journal.attempts({ wallet: address, network: SOLANA_MAINNET }));
-
 async function isDelivered({ payer, journal }: Bought): Promise<readonly boolean[]> {
   const all = await until('it is settled on record', async () => {
-    const found = await recordOf(payer, journal);
+    const found = await storedOf(journal, payer);
     return found.every(({ state }) => state === 'settled') ? found : undefined;
   });
   return all.map(({ delivered }) => delivered);
@@ -266,7 +257,7 @@ describe('a paid answer that is read to its end', () => {
     const { response, payer, journal, end } = await bought();
     end();
     await response.text();
-    expect(await recordOf(payer, journal)).toMatchObject([{ delivered: true }]);
+    expect(await storedOf(journal, payer)).toMatchObject([{ delivered: true }]);
   });
 
   it.each(['a 204', 'an empty body'])('is delivered with its headers, for %s', async (form) => {
@@ -283,7 +274,7 @@ describe('a paid answer that is read to its end', () => {
     const journal = memoryJournal();
     const payer = await payerOn(sandbox, { USDC: '1' }, { journal });
     await payer.client.fetch(seller.url, post);
-    expect(await recordOf(payer, journal)).toMatchObject([{ delivered: true }]);
+    expect(await storedOf(journal, payer)).toMatchObject([{ delivered: true }]);
   });
 });
 
@@ -311,7 +302,7 @@ describe('an unread paid answer, in a process that continues', () => {
       collectGarbage();
       await setImmediate();
       return (
-        (await recordOf(payer, journal)).some(
+        (await storedOf(journal, payer)).some(
           ({ url, delivered }) => url.endsWith('/forgotten') && delivered,
         ) || undefined
       );

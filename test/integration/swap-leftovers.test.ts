@@ -1,13 +1,7 @@
 import { text } from 'node:stream/consumers';
-import {
-  memoryJournal,
-  SOLANA_MAINNET,
-  type Attempt,
-  type ClientOptions,
-  type Journal,
-} from 'exact-change';
+import { memoryJournal, type ClientOptions, type Journal } from 'exact-change';
 import { describe, expect, it } from 'vitest';
-import { listOf } from '../helpers/attempts.js';
+import { storedOf } from '../helpers/attempts.js';
 import { createCoordination, withCoordination } from '../../src/journal/registry.js';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { landed, until } from '../helpers/chain.js';
@@ -22,9 +16,6 @@ const sandbox = await useSandbox({ confirmationMs: 20 });
 
 const url = (path: string) => sandbox.apiUrl + path;
 const swaps = (payer: Payer) => signedOf(payer, 'swap');
-const stored = (journal: Journal, { address }: Payer): Promise<Attempt[]> =>
-  listOf(journal.attempts({ wallet: address, network: SOLANA_MAINNET }));
-
 /** Returns how often USDT left for a swap, as the chain shows it. */
 const swappedOf = (payer: Payer) => timesSpent(sandbox, payer, 'USDT');
 
@@ -77,7 +68,7 @@ describe('a swap with an unknown fate, left by a client that closed', () => {
         funds: 'uncertain',
         details: { signature },
       });
-      expect(await stored(journal, payer)).toMatchObject([
+      expect(await storedOf(journal, payer)).toMatchObject([
         { state: 'abandoned', swap: { signature } },
       ]);
       expect(await paidOf(payer.again(options))).toBe('0');
@@ -86,7 +77,7 @@ describe('a swap with an unknown fate, left by a client that closed', () => {
 
   it('is sent again in the same bytes by the next payment if the node dropped it', async () => {
     const { payer, journal, options, signature } = await leftBehind('dropped');
-    const [left] = await stored(journal, payer);
+    const [left] = await storedOf(journal, payer);
     sandbox.controls.node.clearFaults();
     const sent = sentBytes();
     const response = await payer.again(options).fetch(url('/usdc'));
@@ -94,7 +85,7 @@ describe('a swap with an unknown fate, left by a client that closed', () => {
     expect(sent).toContain(left?.swap?.transaction);
     expect([swaps(payer), await swappedOf(payer)]).toEqual([1, 1]);
     expect((await landed(sandbox.rpcUrl, signature)).error).toBeNull();
-    expect((await stored(journal, payer)).map(({ state }) => state)).not.toContain('abandoned');
+    expect((await storedOf(journal, payer)).map(({ state }) => state)).not.toContain('abandoned');
   });
 
   it('is found by the next payment if it landed, without a second swap', async () => {
@@ -140,7 +131,7 @@ describe('a swap with an unknown fate, left by a client that closed', () => {
     sandbox.controls.node.warp();
     expect((await payer.again(options).fetch(url('/usdc'))).status).toBe(200);
     expect([swaps(payer), await swappedOf(payer)]).toEqual([2, 1]);
-    expect((await stored(journal, payer)).map(({ state }) => state)).not.toContain('abandoned');
+    expect((await storedOf(journal, payer)).map(({ state }) => state)).not.toContain('abandoned');
   });
 
   it('fails the next payment with swap_uncertain while no node knows its fate', async () => {
@@ -200,7 +191,7 @@ describe('a swap with an unknown fate, left by a client that closed', () => {
         state: 'unpaid',
         swapped: { swaps: 1, lamports: expect.stringMatching(/^[1-9]/) },
       };
-      expect(await stored(journal, payer)).toMatchObject(how === 'landed' ? [cost] : []);
+      expect(await storedOf(journal, payer)).toMatchObject(how === 'landed' ? [cost] : []);
     }
   });
 });
