@@ -7,6 +7,7 @@ import {
 } from 'exact-change';
 import { createHandler } from 'exact-change/http';
 import type { Sandbox, SandboxWallet } from 'exact-change-sandbox';
+import { onTestFinished } from 'vitest';
 import { termsOf } from '../contract/transport-contract.js';
 import { until } from './chain.js';
 import { signedByKit } from './flow.js';
@@ -19,6 +20,7 @@ export interface AutoPayService {
   close(): Promise<void>;
 }
 
+/** Starts such a service until the end of the test. */
 export async function startService(
   sandbox: Sandbox,
   journal: Journal,
@@ -31,7 +33,7 @@ export async function startService(
     ...options,
   });
   const { url, close } = await served(createHandler(transport));
-  return {
+  const service = {
     url,
     transport,
     async close() {
@@ -39,6 +41,8 @@ export async function startService(
       await transport.close();
     },
   };
+  onTestFinished(() => service.close());
+  return service;
 }
 
 export interface Answer {

@@ -41,7 +41,6 @@ it('plans no second swap while the node does not know the first', async () => {
   sandbox.controls.node.intercept = undefined;
   const caughtUp = await buyer.post(service, { signedSwap });
   expect(caughtUp.body.state).toBe('ready_to_sign');
-  await service.close();
 });
 
 it('plans no swap while the balance left after an unconfirmed payment suffices', async () => {
@@ -87,7 +86,6 @@ it('accepts no payment with tokens that a payment in flight takes', async () => 
     { body: { state: 'ready_to_present' } },
     { body: { code: 'insufficient_funds', details: { available: '5000' } } },
   ]);
-  await service.close();
 });
 
 it('follows a payment that the journal recorded although its write failed', async () => {
@@ -115,7 +113,6 @@ it('follows a payment that the journal recorded although its write failed', asyn
   expect((await buyer.present(known)).status).toBe(200);
   const settled = await untilState('settled', () => buyer.post(service, { signedPayment }));
   expect(settled.body.signature).toBeDefined();
-  await service.close();
 });
 
 it('says of no landed payment that nothing was paid while its journal cannot be read', async () => {
@@ -136,7 +133,6 @@ it('says of no landed payment that nothing was paid while its journal cannot be 
   });
   isBroken = false;
   await untilState('settled', post);
-  await service.close();
 });
 
 it('says of no signed payment that nothing was paid while it closes', async () => {
@@ -169,7 +165,6 @@ it('follows a payment although its tokens could not be held', async () => {
     'it is settled',
     async () => (await listOf(journal.attempts(owner, { state: 'settled' })))[0],
   );
-  await service.close();
 });
 
 it('holds the tokens of a payment as soon as its journal can again', async () => {
@@ -186,7 +181,6 @@ it('holds the tokens of a payment as soon as its journal can again', async () =>
   isBroken = false;
   const account = await tokenAccount(wallet.address, sandbox.mints.USDC);
   await until('its tokens are held', async () => (await ledger.held(account)) > 0n || undefined);
-  await service.close();
 });
 
 it('follows an undecided payment once, however many rounds look for payments', async () => {

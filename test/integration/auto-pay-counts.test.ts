@@ -1,13 +1,6 @@
 import { address, type Address } from '@solana/kit';
-import {
-  createClient,
-  memoryJournal,
-  SOLANA_MAINNET,
-  type Attempt,
-  type Journal,
-} from 'exact-change';
-import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createClient, memoryJournal, type Journal } from 'exact-change';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createOperations } from '../../adapters/local/operations.js';
 import { parseLocalOptions } from '../../src/config/parse-options.js';
 import { withCoordination, createCoordination } from '../../src/journal/registry.js';
@@ -24,7 +17,7 @@ import {
   writable,
   type FilledInstruction,
 } from '../corpus/instructions.js';
-import { listOf } from '../helpers/attempts.js';
+import { storedOf } from '../helpers/attempts.js';
 import {
   buyerOf,
   startService,
@@ -34,33 +27,17 @@ import {
 } from '../helpers/auto-pay.js';
 import { landed, tokenAccount, until } from '../helpers/chain.js';
 import { opened, sealed } from '../helpers/foreign-transaction.js';
+import { useSandbox } from '../helpers/sandbox.js';
 
 const TOKEN = address('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA');
 const JUPITER = 'JUP6LkbZbjS1jKKwapdHNy74zcZ3tLUZoi5QNyVTaV4';
 const RENT = 2_039_280n;
 
-let sandbox: Sandbox;
-const open: { close(): Promise<void> }[] = [];
+const sandbox = await useSandbox({ confirmationMs: 20 });
 
-beforeAll(async () => void (sandbox = await createSandbox({ confirmationMs: 20 })));
-afterEach(async () => {
-  sandbox.controls.node.clearFaults();
-  sandbox.controls.aggregator.setVenue({});
-  for (const resource of open.splice(0).reverse()) await resource.close();
-});
-afterAll(() => sandbox.close());
+const serve = (journal: Journal, options?: Parameters<typeof startService>[2]) =>
+  startService(sandbox, journal, options);
 
-async function serve(
-  journal: Journal,
-  options?: Parameters<typeof startService>[2],
-): Promise<AutoPayService> {
-  const service = await startService(sandbox, journal, options);
-  open.push(service);
-  return service;
-}
-
-const attemptsOf = (journal: Journal, wallet: SandboxWallet): Promise<Attempt[]> =>
-  listOf(journal.attempts({ wallet: wallet.address, network: SOLANA_MAINNET }));
 const usdc = (query = '') => `${sandbox.apiUrl}/usdc${query}`;
 
 /** Signs a planned swap after `change` has replaced its instructions. */
@@ -138,7 +115,7 @@ describe('a signed swap that a buyer posts to the service', () => {
       change(own!, theirs!, address(wallet.address)),
     );
     expect((await buyer.post(service, { signedSwap })).body).toMatchObject({ code: 'unsafe_swap' });
-    expect(await attemptsOf(journal, wallet)).toEqual([]);
+    expect(await storedOf(journal, wallet)).toEqual([]);
     expect(sandbox.controls.node.calls({ method: 'sendTransaction' })).toBe(sent);
   });
 
@@ -174,7 +151,7 @@ describe('a signed swap that a buyer posts to the service', () => {
       return reserve(attempt, caps);
     };
     const { body } = await untilState('ready_to_sign', () => buyer.post(service, { signedSwap }));
-    const [attempt] = await attemptsOf(journal, wallet);
+    const [attempt] = await storedOf(journal, wallet);
     const { fee, error } = await landed(sandbox.rpcUrl, attempt?.swap?.signature ?? '');
     expect([body.id, error, bounds]).toEqual([attempt?.id, null, [expect.any(BigInt)]]);
     expect(bounds[0]).toBeGreaterThanOrEqual(fee + RENT);
@@ -205,7 +182,7 @@ describe('a signed swap that a buyer posts to the service', () => {
       details: { feeLamports: most.toString() },
     });
     const [attempt] = await until('its purchase is over', async () => {
-      const attempts = await attemptsOf(journal, wallet);
+      const attempts = await storedOf(journal, wallet);
       return attempts.every(({ state }) => state === 'unpaid') ? attempts : undefined;
     });
     expect(attempt?.swap?.outcome).toEqual({ state: 'failed', code: 'swap_failed' });
@@ -228,7 +205,7 @@ describe('a signed swap that a buyer posts to the service', () => {
     };
     expect(await buyer.post(second)).toMatchObject(refused);
     expect(await buyer.post(second, { signedPayment })).toMatchObject(refused);
-    expect(await attemptsOf(journal, wallet)).toMatchObject([{ state: 'reserved' }]);
+    expect(await storedOf(journal, wallet)).toMatchObject([{ state: 'reserved' }]);
   });
 });
 
@@ -257,7 +234,8 @@ it('keeps the claim of a purchase while its second swap is open', async () => {
   const transport = await createOperations(
     parseLocalOptions({ rpcUrl, jupiterUrl, journal }, { ...systemRuntime, idle }),
   );
-  open.push(transport, { close: () => Promise.resolve(waits.forEach((end) => end())) });
+  onTestFinished(() => transport.close());
+  onTestFinished(() => waits.forEach((end) => end()));
   const wallet = await sandbox.createWallet({ SOL: '0.5', USDC: '0' });
   const { paymentRequired, sign } = await buyerOf(wallet, usdc());
   const request = {
@@ -281,7 +259,7 @@ it('keeps the claim of a purchase while its second swap is open', async () => {
     jupiterUrl,
     journal: memoryJournal(),
   });
-  open.push(client);
+  onTestFinished(() => client.close());
   const proceeds = await sandbox.balance(wallet.address, 'USDC');
   for (let left = proceeds; left >= 10_000n; left -= 10_000n)
     await (await client.fetch(usdc(`?left=${left}`))).text();
@@ -319,6 +297,6 @@ it.each(['signedPayment', 'signedSwap'])(
     expect(await buyer.post(service, { [name]: signed })).toMatchObject({
       body: { code: 'invalid_response' },
     });
-    expect(await attemptsOf(journal, wallet)).toEqual([]);
+    expect(await storedOf(journal, wallet)).toEqual([]);
   },
 );

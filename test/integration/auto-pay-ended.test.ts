@@ -5,8 +5,7 @@ import {
   type Journal,
   type LocalOptions,
 } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createOperations } from '../../adapters/local/operations.js';
 import { parseLocalOptions } from '../../src/config/parse-options.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
@@ -14,12 +13,10 @@ import { newWallet } from '../../src/journal/registry.js';
 import { listOf } from '../helpers/attempts.js';
 import { buyerOf, startService } from '../helpers/auto-pay.js';
 import { until } from '../helpers/chain.js';
+import { useSandbox } from '../helpers/sandbox.js';
 import { served } from '../helpers/served.js';
 
-let sandbox: Sandbox;
-
-beforeAll(async () => void (sandbox = await createSandbox({ confirmationMs: 20 })));
-afterAll(() => sandbox.close());
+const sandbox = await useSandbox({ confirmationMs: 20 });
 
 it('ends a purchase whose process ended after its swap, before it was forgotten', async () => {
   const journal = memoryJournal();
@@ -43,12 +40,8 @@ it('ends a purchase whose process ended after its swap, before it was forgotten'
   sandbox.controls.node.clearFaults();
 
   const second = await startService(sandbox, journal);
-  try {
-    await second.transport.resume();
-    expect(await listOf(journal.attempts(owner))).toEqual([]);
-  } finally {
-    await second.close();
-  }
+  await second.transport.resume();
+  expect(await listOf(journal.attempts(owner))).toEqual([]);
 });
 
 /** Leaves an open swap on record, which never lands, of a service that has ended. */
@@ -79,7 +72,6 @@ it('takes up a swap although the journal lost the answer to its claim', async ()
   };
   const lossy = { ...coordination, claims: { ...coordination.claims, take } };
   const second = await startService(sandbox, { ...journal, coordination: () => lossy });
-  onTestFinished(() => second.close());
   await expect(second.transport.resume()).rejects.toMatchObject({ code: 'journal_unavailable' });
   await second.transport.resume();
   await until(
@@ -89,7 +81,7 @@ it('takes up a swap although the journal lost the answer to its claim', async ()
 });
 
 /** Starts a service with a journal that records its first reservation only after its time limit. */
-async function lateService(funds: Parameters<Sandbox['createWallet']>[0]) {
+async function lateService(funds: Parameters<typeof sandbox.createWallet>[0]) {
   const waits: (() => void)[] = [];
   // The test ends the waits of a minute.
   const idle = (ms: number, signal?: AbortSignal) =>
@@ -160,9 +152,7 @@ async function serviceAfterPruning(journal: Journal, options: Partial<LocalOptio
   onTestFinished(node.fault('getFirstAvailableBlock', { kind: 'offBy', at: '', by: 1e12 }));
   onTestFinished(() => void vi.useRealTimers());
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 25 * 3_600_000 });
-  const service = await startService(sandbox, journal, options);
-  onTestFinished(() => service.close());
-  return service;
+  return startService(sandbox, journal, options);
 }
 
 describe('what no node remembers when the next service starts', () => {

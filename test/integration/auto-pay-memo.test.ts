@@ -1,26 +1,13 @@
-import { memoryJournal, SOLANA_MAINNET, type Attempt, type Journal } from 'exact-change';
-import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { listOf } from '../helpers/attempts.js';
-import { buyerOf, startService, type AutoPayService } from '../helpers/auto-pay.js';
+import { memoryJournal, type Journal } from 'exact-change';
+import { describe, expect, it } from 'vitest';
+import { storedOf } from '../helpers/attempts.js';
+import { buyerOf, startService } from '../helpers/auto-pay.js';
+import { useSandbox } from '../helpers/sandbox.js';
 
-let sandbox: Sandbox;
-const open: { close(): Promise<void> }[] = [];
+const sandbox = await useSandbox({ confirmationMs: 20 });
 
-beforeAll(async () => void (sandbox = await createSandbox({ confirmationMs: 20 })));
-afterEach(async () => {
-  for (const service of open.splice(0)) await service.close();
-});
-afterAll(() => sandbox.close());
+const serve = (journal: Journal) => startService(sandbox, journal);
 
-async function serve(journal: Journal): Promise<AutoPayService> {
-  const service = await startService(sandbox, journal);
-  open.push(service);
-  return service;
-}
-
-const attemptsOf = (journal: Journal, wallet: SandboxWallet): Promise<Attempt[]> =>
-  listOf(journal.attempts({ wallet: wallet.address, network: SOLANA_MAINNET }));
 const usdc = (query = '') => `${sandbox.apiUrl}/usdc${query}`;
 
 describe('a payment that was planned under an idempotency key', () => {
@@ -43,7 +30,7 @@ describe('a payment that was planned under an idempotency key', () => {
     expect(await elsewhere.post(service, { signedPayment, idempotencyKey: 'a' })).toMatchObject(
       refused,
     );
-    expect(await attemptsOf(journal, wallet)).toEqual([]);
+    expect(await storedOf(journal, wallet)).toEqual([]);
     expect((await buyer.post(service, { signedPayment })).body.state).toBe('ready_to_present');
     // A recorded payment does not pay for another purchase either.
     expect(await elsewhere.post(service, { signedPayment, idempotencyKey: 'b' })).toMatchObject(
@@ -72,7 +59,7 @@ describe('a payment that was planned under an idempotency key', () => {
       });
       expect(answer.body.state).toBe('ready_to_present');
     }
-    expect((await attemptsOf(journal, wallet)).map(({ payment }) => payment?.memo)).toEqual([
+    expect((await storedOf(journal, wallet)).map(({ payment }) => payment?.memo)).toEqual([
       expect.stringMatching(/^[0-9a-f]{32}$/),
       'invoice 2041',
     ]);

@@ -1,7 +1,7 @@
 import { address } from '@solana/kit';
 import { memoryJournal, type ClientOptions, type CostParts, type Receipt } from 'exact-change';
 import type { MintSymbol, SandboxWallet } from 'exact-change-sandbox';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { listOf } from '../helpers/attempts.js';
 import { buyerOf, startService, type AutoPayService } from '../helpers/auto-pay.js';
 import { landed, signaturesOf, until, type ChainTransaction } from '../helpers/chain.js';
@@ -25,7 +25,6 @@ const PLACES = [...JOURNALS, 'memory, by quotes of a service'] as const;
 async function placed(kind: (typeof PLACES)[number]): Promise<ClientOptions> {
   if (kind !== 'memory, by quotes of a service') return { journal: await journalOf(kind) };
   const service = await startService(sandbox, memoryJournal());
-  onTestFinished(() => service.close());
   return { journal: memoryJournal(), apiUrl: service.url };
 }
 
@@ -541,7 +540,6 @@ describe.each(JOURNALS)(
       async (_, dollars, policy) => {
         const wallet = await sandbox.createWallet({ SOL: '1', USDC: '30' });
         const service = await startService(sandbox, await journalOf(kind), { policy });
-        onTestFinished(() => service.close());
         const given = worth(sandbox, await balancesOf(wallet.address));
         const url = await greedySeller(0.3);
         const outcomes: string[] = [];
@@ -566,7 +564,6 @@ describe.each(withFees(JOURNALS))('failing swaps at a service with a journal in 
     async (_, policy, most, leftBy) => {
       const wallet = await sandbox.createWallet({ SOL: '1', USDC: '30', USDT: '0.001' });
       const service = await startService(sandbox, await journalOf(kind), { policy });
-      onTestFinished(() => service.close());
       const given = await balancesOf(wallet.address);
       const outcomes: string[] = [];
       for (let call = 0; call < 60 && !outcomes.includes('budget_exhausted'); call += 1) {

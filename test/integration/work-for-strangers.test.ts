@@ -207,7 +207,6 @@ describe('a wallet with as many open payments as a service allows', () => {
         rpcUrl,
         policy: { maxPerDay: '100' },
       });
-      onTestFinished(() => service.close());
       const wallet = await sandbox.createWallet({ USDC: '5' });
       const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
       const statuses: number[] = [];
