@@ -211,22 +211,6 @@ describe('a cap for each host or payee', () => {
     expect(capCounts(hostCaps[7]!, spendOf())).toBe(false);
   });
 
-  it('exists only if it counts the spend', () => {
-    const limits = (spend: Spend) =>
-      capsFor(policy, spend)
-        .slice(2)
-        .map(({ name, host, payTo }) => [name, host, payTo]);
-    expect(limits(usdc(1n))).toEqual([
-      ['limits[0]', 'a.test', undefined],
-      ['limits[1]', undefined, PAYEE],
-    ]);
-    expect(limits(bonk(1n))).toEqual([
-      ['limits[0]', 'a.test', undefined],
-      ['limits[1]', undefined, PAYEE],
-      ['limits[2]', 'a.test', PAYEE],
-    ]);
-  });
-
   it('is shown once for each host or payee of the spends', () => {
     const spends = [
       spendOf(),
