@@ -6,7 +6,6 @@ import os
 import signal
 from typing import Any, Callable
 
-from exact_change._journal.file.failures import closed, unavailable
 from exact_change._journal.file.open_log import open_log
 from exact_change._journal.log.journal import LogJournal
 from exact_change._journal.log.port import SharedLog
@@ -23,7 +22,7 @@ def small_journal(path: str) -> LogJournal:
         log = yield from open_log(path, compact_from=20_000, recent=4)
         return SharedLog(log, log.close)
 
-    return LogJournal(share, closed, lambda error: unavailable(path, error))
+    return LogJournal(path, share)
 
 
 def full(id_: str, state: str) -> Any:

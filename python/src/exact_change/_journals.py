@@ -32,15 +32,12 @@ def file_journal(path: str | os.PathLike[str]) -> DurableJournal:
     ...     client.get("https://api.example.com/premium")
     """
     text = _path_of(path)
-    from ._journal.file.failures import closed, unavailable
     from ._journal.file.shared import share_log
     from ._journal.log.journal import LogJournal
 
     absolute = os.path.abspath(text)
-    return DurableJournal(
-        LogJournal(lambda: share_log(absolute), closed, lambda error: unavailable(absolute, error)),
-        f"file_journal({text!r})",
-    )
+    journal = LogJournal(absolute, lambda: share_log(absolute))
+    return DurableJournal(journal, f"file_journal({text!r})")
 
 
 def postgres_journal(

@@ -63,15 +63,18 @@ class FileLog:
         self._replacing: Task[None] | None = None
 
     def run(self, decide: Decide[T]) -> Steps[T]:
+        """Decides on the current state, and returns once the records of the step are written."""
         if self._is_closed:
             raise closed()
         return (yield from self._inside.run(lambda: self._perform(decide)))
 
     def later(self, records_in: RecordsIn) -> None:
+        """Writes records as soon as possible, before any other of this process."""
         self._leftover.append(records_in)
         self._note(())
 
     def living(self, ids: Iterable[str]) -> Steps[set[str]]:
+        """Returns the ids of the processes that live, and frees claims and locks of ended ones."""
         alive: set[str] = set()
         for id_ in set(ids):
             if (yield from self._verdict_on(id_)) != "ended":
@@ -85,7 +88,11 @@ class FileLog:
         return alive
 
     def past(self, length: int, owner: Owner, since: float) -> Steps[list[Made]]:
-        """Returns closed attempts that the log no longer has."""
+        """Returns closed attempts that the log no longer has, in the order they were made.
+
+        Reads the first ``length`` bytes of the history. It may leave out attempts that were written
+        before ``since``.
+        """
         try:
             return (yield from self._history.attempts(length, owner, since))
         except Exception as error:

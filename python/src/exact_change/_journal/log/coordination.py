@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import functools
-from typing import Callable, Sequence, TypeVar
-
-from typing_extensions import Protocol
+from typing import TYPE_CHECKING, Sequence, TypeVar
 
 from ..._kernel.signals import Signal, check
 from ..._kernel.steps import quiet, sleep
 from ..._kernel.task import Steps
-from ...errors import ExactChangeError
 from ..balances import AccountBalance
+from ..file.failures import closed
 from ..ledger import Decide as DecideBalance
 from ..ledger import Ledger
 from ..locks import free_abandoned_locks
 from ..process_locks import ProcessLocks, lock_name
 from ..types import Along, Owner
-from .port import Decide, Log, Step
+from .port import Step
 from .state import State
 from .steps import balance_records, drop_records, unlock_records
+
+if TYPE_CHECKING:
+    from .journal import LogJournal
 
 T = TypeVar("T")
 _FIRST_WAIT_MS = 2
@@ -28,22 +29,10 @@ _LONGEST_WAIT_MS = 50
 _LOOK_MS = 250
 
 
-class Runs(Protocol):
-    """Runs steps at a log, which the first step opens."""
-
-    def log(self) -> Steps[Log]:
-        """Returns the log, and opens it if needed."""
-        ...
-
-    def run(self, decide: Decide[T]) -> Steps[T]:
-        """Runs a step at the log."""
-        ...
-
-
 class LogClaims:
     """Claims of attempts over a log. ``own`` holds the ids that this journal claims."""
 
-    def __init__(self, runs: Runs) -> None:
+    def __init__(self, runs: LogJournal) -> None:
         self._runs = runs
         self.own: set[str] = set()
 
@@ -78,16 +67,15 @@ class LogClaims:
 class LogLocks(ProcessLocks):
     """Locks that all processes of a log share."""
 
-    def __init__(self, runs: Runs, closed: Callable[[], ExactChangeError]) -> None:
+    def __init__(self, runs: LogJournal) -> None:
         super().__init__()
         self._runs = runs
-        self._closed = closed
         # Names that this journal has locked; in the log, all journals of a process share one id.
         self._held: set[str] = set()
 
     def close(self) -> Steps[None]:
         """Releases all locks. Does not stop the work that runs under them."""
-        self._closing.abort(self._closed())
+        self._closing.abort(closed())
         yield from self._free(list(self._held))
 
     def _take(self, name: str, signals: Sequence[Signal | None]) -> Steps[None]:
@@ -132,7 +120,7 @@ class LogLocks(ProcessLocks):
 
 
 class _Balances:
-    def __init__(self, runs: Runs, owner: Owner) -> None:
+    def __init__(self, runs: LogJournal, owner: Owner) -> None:
         self._runs = runs
         self._owner = owner
 
@@ -155,7 +143,7 @@ class _Balances:
 class LogCoordination:
     """The coordination of one owner's payers."""
 
-    def __init__(self, runs: Runs, owner: Owner, claims: LogClaims, locks: LogLocks) -> None:
+    def __init__(self, runs: LogJournal, owner: Owner, claims: LogClaims, locks: LogLocks) -> None:
         self._runs = runs
         self._owner = owner
         self.ledger = Ledger(_Balances(runs, owner))

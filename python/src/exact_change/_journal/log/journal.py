@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Callable, Sequence, TypeVar
+from typing import TYPE_CHECKING, Callable, Sequence, TypeVar
 
 from ..._base.runtime import system_runtime
 from ..._kernel.fork import in_child
@@ -12,8 +12,8 @@ from ..._kernel.inside import Inside
 from ..._kernel.steps import join, quiet
 from ..._kernel.task import Steps, Task, begin
 from ..._policy.caps import Cap
-from ...errors import ExactChangeError
 from ..attempts import copy_of, is_made, owner_of
+from ..file.failures import closed, unavailable
 from ..states import OPEN_STATES
 from ..store_types import Made
 from ..types import ALONE, Along, Attempt, CapBlock, Hold, Owner, Reserved
@@ -21,10 +21,13 @@ from ..types import (
     State as AttemptState,
 )
 from .coordination import LogClaims, LogCoordination, LogLocks
-from .port import Decide, Log, SharedLog, Step
+from .port import Decide, SharedLog, Step
 from .records import LogRecord
 from .state import State
 from .steps import along_records, hold_step, inverse_of, is_signed
+
+if TYPE_CHECKING:
+    from ..file.log import FileLog
 
 T = TypeVar("T")
 # Milliseconds between checks of a closing journal whether all steps have ended.
@@ -34,16 +37,9 @@ _LOOK_MS = 10
 class LogJournal:
     """A journal of one process. A forked child opens the log as a process of its own."""
 
-    def __init__(
-        self,
-        open_share: Callable[[], Steps[SharedLog]],
-        closed: Callable[[], ExactChangeError],
-        unavailable: Callable[[Exception], ExactChangeError],
-    ) -> None:
+    def __init__(self, path: str, open_share: Callable[[], Steps[SharedLog]]) -> None:
+        self._path = path
         self._open_share = open_share
-        self._closed = closed
-        # Makes the error for callers if the journal cannot be used.
-        self._unavailable = unavailable
         self._begin()
         in_child(self)
 
@@ -52,7 +48,7 @@ class LogJournal:
         self._is_closing = self._is_closed = False
         self._inside = Inside()
         self._claims = LogClaims(self)
-        self._locks = LogLocks(self, self._closed)
+        self._locks = LogLocks(self)
 
     def renew(self) -> None:
         """Begins anew in a forked child, with no log, claims or locks."""
@@ -60,9 +56,10 @@ class LogJournal:
         self._begin()
         self._is_closing = self._is_closed = is_closed
 
-    def log(self) -> Steps[Log]:
+    def log(self) -> Steps[FileLog]:
+        """Returns the log, and opens it if needed."""
         if self._is_closed:
-            raise self._closed()
+            raise closed()
         task = self._share
         if task is None:
             # Open it in threads: an event loop may end before other calls need the log.
@@ -73,15 +70,16 @@ class LogJournal:
             # The failure may pass, so the next call tries again.
             if self._share is task:
                 self._share = None
-            raise self._unavailable(error)
+            raise unavailable(self._path, error)
 
     def run(self, decide: Decide[T]) -> Steps[T]:
+        """Runs a step at the log."""
         return self._run_by(lambda _: decide)
 
     def _run_by(self, decide_by: Callable[[str], Decide[T]]) -> Steps[T]:
         """Runs a step that depends on the id of this process."""
         if self._is_closing:
-            raise self._closed()
+            raise closed()
 
         def run() -> Steps[T]:
             log = yield from self.log()

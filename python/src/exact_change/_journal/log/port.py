@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Callable, Generic, Iterable, NamedTuple, Sequence, TypeVar
-
-from typing_extensions import Protocol
+from typing import TYPE_CHECKING, Callable, Generic, NamedTuple, Sequence, TypeVar
 
 from ..._kernel.task import Steps
-from ..store_types import Made
-from ..types import Owner
 from .records import LogRecord
 from .state import State
+
+if TYPE_CHECKING:
+    from ..file.log import FileLog
 
 T = TypeVar("T")
 
@@ -38,37 +37,8 @@ Decide = Callable[[State], Step[T]]
 RecordsIn = Callable[[State], Sequence[LogRecord]]
 
 
-class Log(Protocol):
-    """A log that processes share: all of them read all records in the same order."""
-
-    @property
-    def me(self) -> str:
-        """The id of this process."""
-        ...
-
-    def run(self, decide: Decide[T]) -> Steps[T]:
-        """Decides on the current state, and returns once the records of the step are written."""
-        ...
-
-    def later(self, records_in: RecordsIn) -> None:
-        """Writes records as soon as possible, before any other of this process."""
-        ...
-
-    def living(self, ids: Iterable[str]) -> Steps[set[str]]:
-        """Returns the ids of the processes that live, and frees claims and locks of ended ones."""
-        ...
-
-    def past(self, length: int, owner: Owner, since: float) -> Steps[list[Made]]:
-        """Returns closed attempts that the log no longer has, in the order they were made.
-
-        Reads the first ``length`` bytes of the history. It may leave out attempts that were written
-        before ``since``.
-        """
-        ...
-
-
 class SharedLog(NamedTuple):
     """A share of a log. ``leave`` gives up the share; the last user closes the log."""
 
-    log: Log
+    log: FileLog
     leave: Callable[[], Steps[None]]

@@ -28,7 +28,7 @@ _MOST_MS = 2**31 - 1
 _ADDRESS = re.compile("postgres(?:ql)?://.+", re.DOTALL)
 
 
-class _Parts:
+class Parts:
     """The parts of a journal in one process. They handle the events of its session."""
 
     def __init__(self, address: str, statements: Statements, timeout_ms: int) -> None:
@@ -55,20 +55,21 @@ class _Parts:
         yield from call(self.direct.pool.close)
 
     def restore(self, query: Query, holder: str, pid: str) -> None:
-        """Takes the locks and claims of an earlier connection again, on a new connection."""
+        """Takes the locks and claims of an earlier connection again, before other calls run."""
         self.locks.restore(query, pid)
         self.claims.restore(query, holder)
 
     def notified(self, payload: str) -> None:
-        """Handles a notification: a lock is free. Only TypeScript delivers events."""
+        """Handles a notification, in a turn: a lock is free. Only TypeScript delivers events."""
         self.locks.freed(payload)
 
     def lost(self) -> None:
-        """Wakes calls that wait for locks, and opens the lost connection again."""
+        """Wakes calls that wait for locks, in a turn, and opens the lost connection again."""
         self.locks.lost()
         self.session.revive()
 
     def needed(self) -> bool:
+        """Returns whether locks or claims need a connection."""
         return self.locks.is_any or self.claims.is_any
 
     def _ready(self) -> Steps[None]:
@@ -106,7 +107,7 @@ class PostgresJournal:
 
     def renew(self) -> None:
         """Begins anew, in a forked child too: with no connection, claims or locks."""
-        self._parts = _Parts(*self._options)
+        self._parts = Parts(*self._options)
         attempts = self._parts.attempts
         self.reserve = attempts.reserve
         self.put = attempts.put
@@ -129,7 +130,7 @@ class PostgresJournal:
 class PostgresCoordination:
     """The coordination of one owner's payers."""
 
-    def __init__(self, parts: _Parts, owner: Owner) -> None:
+    def __init__(self, parts: Parts, owner: Owner) -> None:
         self._parts = parts
         self._owner = owner
         self.ledger = Ledger(parts.balances.of(owner))

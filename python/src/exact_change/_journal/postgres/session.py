@@ -9,9 +9,7 @@ import contextlib
 import functools
 import threading
 import time
-from typing import Any, Callable, TypeVar
-
-from typing_extensions import Protocol
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 from ..._kernel.hosts import threads
 from ..._kernel.steps import call, join, quiet, settled, sleep
@@ -21,6 +19,9 @@ from .database import Database
 from .failures import SqlError, closed, pooled, unavailable
 from .keys import random_lock_key
 from .statements import Statements
+
+if TYPE_CHECKING:
+    from .journal import Parts
 
 T = TypeVar("T")
 # Steps that release locks or claims.
@@ -38,31 +39,11 @@ _KEEPALIVE = (
 )
 
 
-class SessionEvents(Protocol):
-    """Handles the events of a session."""
-
-    def restore(self, query: Query, holder: str, pid: str) -> None:
-        """Takes the locks and claims of an earlier connection again, before other calls run."""
-        ...
-
-    def notified(self, payload: str) -> None:
-        """Handles a notification, in a turn."""
-        ...
-
-    def lost(self) -> None:
-        """Handles the loss of the connection, in a turn."""
-        ...
-
-    def needed(self) -> bool:
-        """Returns whether locks or claims need a connection."""
-        ...
-
-
 class Session:
     """One lasting connection, which listens on ``channel``."""
 
     def __init__(
-        self, database: Database, statements: Statements, channel: str, events: SessionEvents
+        self, database: Database, statements: Statements, channel: str, events: Parts
     ) -> None:
         self._database = database
         self._statements = statements
