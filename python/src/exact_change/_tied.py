@@ -6,36 +6,14 @@ import weakref
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from typing_extensions import Protocol
-
-from ._kernel.signals import Signal, void
+from ._kernel.signals import void
 from ._kernel.steps import bounded
-from ._kernel.task import Host, Steps
+from ._kernel.task import Steps
 from ._receipt import Receipt
 
 if TYPE_CHECKING:
     from ._payments.context import PaymentContext
-
-
-class LiveReceipt(Protocol):
-    """The current receipt of a payment, and a way to wait until the chain has decided."""
-
-    def read(self) -> Receipt:
-        """Returns the current receipt."""
-        ...
-
-    def is_of(self, host: Host) -> bool:
-        """Whether the engine that paid runs on this host, or is not needed any more."""
-        ...
-
-    def settled(self, context: PaymentContext | None, signal: Signal | None) -> Steps[Receipt]:
-        """Waits until the chain has decided, and returns the receipt.
-
-        ``context`` asks the chain if the engine that paid is of another host, because the event
-        loop of that host may close. Raises the signal's reason, or ``ConfigError``
-        (``client_closed``).
-        """
-        ...
+    from ._payments.present import LiveReceipt
 
 
 # Receipts by the identity of the response: in some libraries, responses with equal contents are

@@ -163,7 +163,7 @@ class _Presenting:
             # If the client caused the refusal, a wrong known balance is the most likely cause.
             yield from quiet(context.ledger.forget(open_.payment["source"]))
             return _Refused(outcome, Answer(reply, word.reason))
-        tie_receipt(reply.native, _LiveReceipt(context, open_, emit, (yield from this_host())))
+        tie_receipt(reply.native, LiveReceipt(context, open_, emit, (yield from this_host())))
         # The answer is not complete yet. If the body is lost, a repeated call must not pay again,
         # in this process or the next.
         if is_awaited:
@@ -237,7 +237,7 @@ class _Presenting:
             forget()
 
 
-class _LiveReceipt:
+class LiveReceipt:
     """The receipt on a response that a payment bought; it changes until the chain has decided."""
 
     def __init__(self, context: PaymentContext, open_: OpenPayment, emit: Emit, host: Host) -> None:
@@ -247,7 +247,6 @@ class _LiveReceipt:
         self._host = host
 
     def read(self) -> Receipt:
-        """Returns the receipt in its current state."""
         return read_receipt(self._open.receipt)
 
     def is_of(self, host: Host) -> bool:
@@ -255,7 +254,12 @@ class _LiveReceipt:
         return host is self._host or is_decided(self._open)
 
     def settled(self, context: PaymentContext | None, signal: Signal | None) -> Steps[Receipt]:
-        """Waits until the chain has decided, and returns the receipt."""
+        """Waits until the chain has decided, and returns the receipt.
+
+        ``context`` asks the chain if the engine that paid is of another host, because the event
+        loop of that host may close. Raises the signal's reason, or ``ConfigError``
+        (``client_closed``).
+        """
         if context is None or context.wallet is not self._context.wallet:
             return receipt_once_decided(self._context, self._open, self._emit, signal)
         emit = context.events.emitter(self._open.attempt["id"])
