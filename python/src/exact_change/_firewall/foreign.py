@@ -11,10 +11,10 @@ from .._kernel.signals import Signal
 from .._kernel.task import Steps
 from .._solana.address import Address
 from .._solana.message import resolve_instructions
+from .._solana.rpc.types import Reads
 from .._solana.tables import TableCache
 from .._solana.tokens import associated_token_address
 from .._solana.types import Instruction
-from .._swap.read_facts import Reads
 from .._swap.types import SwapBuild
 from .decoders import Decoders, is_swap
 from .envelope import ENVELOPE_RULES, EnvelopeSubject, read_transaction

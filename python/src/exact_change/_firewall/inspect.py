@@ -11,10 +11,10 @@ from .._kernel.steps import all_of, both
 from .._kernel.task import Steps
 from .._solana.address import Address
 from .._solana.message import assemble_transaction
-from .._solana.rpc.types import Account
+from .._solana.rpc.types import Account, Reads
 from .._solana.tables import TableCache
 from .._solana.types import Instruction
-from .._swap.excess import Simulates, read_excess
+from .._swap.excess import read_excess
 from .._swap.market import read_exposed
 from .._swap.read_facts import (
     TOKEN_ACCOUNT_BYTES,
@@ -55,7 +55,7 @@ class Inspection:
 
     def __init__(
         self,
-        node: Simulates,
+        node: Reads,
         wallet: Address,
         bounds: SwapBounds,
         decoders: Decoders,

@@ -8,7 +8,8 @@ from .._kernel.signals import Signal
 from .._kernel.task import Steps
 from .._solana.address import Address, is_address
 from .._solana.message import DecodedLookup
-from .._solana.tables import AccountReader, ReadTable, TableCache
+from .._solana.rpc.types import Reads
+from .._solana.tables import ReadTable, TableCache
 from .._solana.types import LookupTable
 from .rule import Rule, enforce
 
@@ -56,7 +57,7 @@ TABLE_RULES: Sequence[Rule[TablesSubject]] = (
 
 
 def fetch_lookup_tables(
-    cache: TableCache, reader: AccountReader, names: Sequence[Address], signal: Signal | None
+    cache: TableCache, reader: Reads, names: Sequence[Address], signal: Signal | None
 ) -> Steps[list[LookupTable]]:
     """Reads the lookup tables that a service suggests for its swap.
 

@@ -24,8 +24,8 @@ from .._receipt import FreedReceipt, Receipt, ReceiptFilter, RelayFee, read_rece
 from .._solana.address import Address
 from .._solana.tokens import decode_mint
 from .._swap.check_quote import clean_quote
+from .._swap.read_facts import unknown_mint
 from .._swap.types import SwapQuote
-from .._transport.local import unknown_mint
 from .._transport.types import TokenBalance
 from .._x402.types import PaymentRequired
 from ..errors import ExactChangeError

@@ -11,7 +11,7 @@ from .._kernel.task import Steps
 from .._solana.address import Address
 from .._solana.rpc.types import Account
 from .._solana.tokens import associated_token_address, decode_mint, decode_token_account
-from .._transport.local import unknown_mint
+from .._swap.read_facts import unknown_mint
 from .._x402.types import Offer
 from ..errors import ExactChangeError, failure
 from .context import PaymentContext

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Mapping, NamedTuple, Sequence
 
-from typing_extensions import Literal, Protocol
+from typing_extensions import Literal
 
 from .._base.amounts import U64_MAX
 from .._base.network import LOOKUP_TABLE_PROGRAM
@@ -13,7 +13,7 @@ from .._base.runtime import Runtime, since_then, system_runtime
 from .._kernel.signals import Signal
 from .._kernel.task import Steps
 from .address import Address, address_of
-from .rpc.types import Account, Accounts
+from .rpc.types import Account, Reads
 from .types import LookupTable
 
 _HEADER_BYTES = 56
@@ -31,16 +31,6 @@ class ReadTable(NamedTuple):
     state: Literal["none", "inactive", "active"]
 
 
-class AccountReader(Protocol):
-    """The node calls that read tables."""
-
-    def accounts(
-        self, addresses: Sequence[Address], *, signal: Signal | None = None
-    ) -> Steps[Accounts]:
-        """Reads accounts at ``confirmed``."""
-        ...
-
-
 class TableCache:
     """Reads lookup tables from one node, and keeps copies of active tables for five minutes."""
 
@@ -50,7 +40,7 @@ class TableCache:
 
     def read(
         self,
-        reader: AccountReader,
+        reader: Reads,
         addresses: Sequence[Address],
         *,
         fresh: bool = False,

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Sequence
-
-from typing_extensions import Protocol
-
 from .._base.network import SYSTEM_PROGRAM
 from .._firewall.guard import OwnAccount
 from .._kernel.signals import Signal
@@ -14,28 +10,12 @@ from .._solana.address import Address
 from .._solana.compile import compile_message
 from .._solana.instructions import withdraw_excess_lamports
 from .._solana.message import assemble_transaction
-from .._solana.rpc.types import Simulation
+from .._solana.rpc.types import Reads
 from .compose import create_own
-from .read_facts import Reads
-
-
-class Simulates(Reads, Protocol):
-    """The node calls that read accounts and rents, and run transactions without landing them."""
-
-    def simulate(
-        self,
-        transaction: bytes,
-        watch: Sequence[Address],
-        *,
-        min_slot: int | None = None,
-        signal: Signal | None = None,
-    ) -> Steps[Simulation]:
-        """Runs wire bytes without landing them."""
-        ...
 
 
 def read_excess(
-    node: Simulates,
+    node: Reads,
     wallet: Address,
     account: OwnAccount,
     rented_bytes: int | None,

@@ -11,9 +11,10 @@ from .._kernel.steps import all_of, both, done
 from .._kernel.task import Steps
 from .._solana.address import Address
 from .._solana.rpc.rpc import Rpc
+from .._solana.rpc.types import Reads
 from .._solana.types import AccountMeta, Instruction
-from .excess import Simulates, read_excess
-from .read_facts import Leg, Reads, account_bytes
+from .excess import read_excess
+from .read_facts import Leg, account_bytes
 
 _READ_AT_ONCE = 100
 # The most accounts that the node takes in one request.
@@ -36,7 +37,7 @@ class Rents(NamedTuple):
 
 
 def read_rents(
-    rpc: Simulates, wallet: Address, legs: Sequence[Leg], slot: int, signal: Signal | None
+    rpc: Reads, wallet: Address, legs: Sequence[Leg], slot: int, signal: Signal | None
 ) -> Steps[Rents]:
     """Reads the rents of both accounts of a swap."""
 

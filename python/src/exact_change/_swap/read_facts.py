@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple, Sequence
 
-from typing_extensions import Protocol
-
 from .._base.network import (
     SOLANA_MAINNET,
     SYSTEM_PROGRAM,
@@ -21,7 +19,7 @@ from .._firewall.rule import broken_by
 from .._kernel.signals import Signal
 from .._kernel.task import Steps
 from .._solana.address import Address
-from .._solana.rpc.types import Account, Accounts
+from .._solana.rpc.types import Account, Reads
 from .._solana.tokens import (
     Mint,
     TokenAccount,
@@ -74,24 +72,6 @@ class Leg(NamedTuple):
     mint: Mint
     # See `RawLeg`.
     rented_bytes: int | None
-
-
-class Reads(Protocol):
-    """The node calls that read accounts and rents."""
-
-    def accounts(
-        self,
-        addresses: Sequence[Address],
-        *,
-        min_slot: int | None = None,
-        signal: Signal | None = None,
-    ) -> Steps[Accounts]:
-        """Reads accounts at ``confirmed``."""
-        ...
-
-    def rent(self, size: int, *, signal: Signal | None = None) -> Steps[int]:
-        """Reads the lamports that make an account of this size rent-exempt."""
-        ...
 
 
 # Bytes of an account of the older token program.
@@ -224,15 +204,20 @@ def _wallet_lamports(wallet: Address, account: Account | None) -> int:
     )
 
 
+def unknown_mint(mint: Address) -> ExactChangeError:
+    """Returns the error for a mint that is not on the chain."""
+    return failure(
+        "unknown_mint",
+        f"There is no token mint at {mint} on this network. Check the mint, and the network of the "
+        "client.",
+        {"mint": mint},
+    )
+
+
 def _read_mint(address: Address, account: Account | None) -> Mint:
     mint = None if account is None else decode_mint(account)
     if mint is None:
-        raise failure(
-            "unknown_mint",
-            f"There is no token mint at {address} on this network. Check the mint, and the network "
-            "of the client.",
-            {"mint": address},
-        )
+        raise unknown_mint(address)
     reason = _unsupported(mint)
     if reason is None:
         return mint

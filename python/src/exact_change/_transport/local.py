@@ -14,9 +14,10 @@ from .._solana.address import Address
 from .._solana.rpc.rpc import Rpc
 from .._solana.rpc.types import Account
 from .._solana.tokens import associated_token_address, decode_mint, decode_token_account
+from .._swap.read_facts import unknown_mint
 from .._swap.sizing import ExactOutput, size_exact_in
 from .._swap.types import QuoteIntent, SwapBuild, SwapProvider, SwapQuote
-from ..errors import ExactChangeError, failure, is_code
+from ..errors import ExactChangeError, is_code
 from .types import PaymentResult, TokenBalance
 
 _SOL_DECIMALS = 9
@@ -122,16 +123,6 @@ class LocalTransport:
             slot, accounts = yield from self._rpc.accounts(page, signal=signal)
             found.update(zip(page, accounts))
         return slot, found
-
-
-def unknown_mint(mint: Address) -> ExactChangeError:
-    """Returns the error for a mint that is not on the chain."""
-    return failure(
-        "unknown_mint",
-        f"There is no token mint at {mint} on this network. Check the mint, and the network of the "
-        "client.",
-        {"mint": mint},
-    )
 
 
 def _native(wallet: Address, account: Account | None, slot: int) -> TokenBalance:

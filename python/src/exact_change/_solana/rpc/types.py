@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Mapping, NamedTuple, Sequence
 
-from typing_extensions import Literal
+from typing_extensions import Literal, Protocol
 
+from ..._kernel.signals import Signal
+from ..._kernel.task import Steps
 from ..address import Address
 
 Commitment = Literal["processed", "confirmed", "finalized"]
@@ -116,3 +118,26 @@ class SignatureInfo(NamedTuple):
     slot: int
     error: str | None
     memo: str | None
+
+
+class Reads(Protocol):
+    """The calls of a node that the judgement of a swap needs; see :class:`Rpc`."""
+
+    def accounts(
+        self,
+        addresses: Sequence[Address],
+        *,
+        min_slot: int | None = None,
+        signal: Signal | None = None,
+    ) -> Steps[Accounts]: ...
+
+    def rent(self, size: int, *, signal: Signal | None = None) -> Steps[int]: ...
+
+    def simulate(
+        self,
+        transaction: bytes,
+        watch: Sequence[Address],
+        *,
+        min_slot: int | None = None,
+        signal: Signal | None = None,
+    ) -> Steps[Simulation]: ...
