@@ -15,12 +15,12 @@ from .._kernel.task import Steps
 from .own import Answer, HttpPort, LostError, Request, TooLongError
 
 
-class Limiter(Protocol):
-    """Slows requests down before they leave, and learns from the answers."""
+class Limiter:
+    """Slows requests down before they leave, and learns from the answers; this one has no limit."""
 
     def take(self, signal: Signal | None) -> Steps[None]:
         """Waits until the next request may leave."""
-        ...
+        return done(None)
 
     def observe(self, status: int, headers: Headers) -> None:
         """Learns from the status and headers of an answer."""
@@ -50,16 +50,6 @@ class Peer(Protocol):
         ...
 
 
-class NoLimit:
-    """Lets all requests leave at once."""
-
-    def take(self, signal: Signal | None) -> Steps[None]:
-        return done(None)
-
-    def observe(self, status: int, headers: Headers) -> None:
-        pass
-
-
 class _Late(Exception):
     pass
 
@@ -72,7 +62,7 @@ class PeerHttp(NamedTuple):
     # Milliseconds for one try, body included.
     timeout_ms: float
     runtime: Runtime
-    limiter: Limiter = NoLimit()
+    limiter: Limiter = Limiter()
     # Tries of one request; 1 for a request that changes something.
     attempts: int = 3
     max_body: int = 2 * 1024 * 1024

@@ -57,7 +57,7 @@ def jupiter_limiter(
     return WindowLimiter(_WITH_KEY if learns else _KEYLESS, runtime, learns=learns)
 
 
-class WindowLimiter:
+class WindowLimiter(Limiter):
     """A sliding window of 60 seconds.
 
     ``burst`` requests may leave at once, then one request each ``60 s / per_window``, and never

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from .._base.backoff import asked_wait
 from .._base.headers import Headers
 from .._base.runtime import Runtime
+from .._http.asking import Limiter
 from .._kernel.fork import after_fork
 from .._kernel.released import released
 from .._kernel.signals import Signal, check, follow
@@ -112,7 +113,7 @@ _lines = _Lines()
 after_fork(_lines.__init__)  # type: ignore[misc]
 
 
-class RetryAfterQueue:
+class RetryAfterQueue(Limiter):
     """Lets every request leave at once, until an answer is a 429 or its window is used up.
 
     Then all clients of this address and key in this process pause. The answer tells how long, 10
