@@ -8,6 +8,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence, TypeVar, cast
 
 from ._base.closing import AsyncClosing, Closing
+from ._base.names import camel
 from ._base.options import refuse, refuse_unknown
 from ._base.redact import hide_headers, hide_key
 from ._base.runtime import system_runtime
@@ -32,24 +33,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _TIMEOUT_MS = 30_000
-_QUOTE_NAMES = {
-    "input_mint": "inputMint",
-    "output_mint": "outputMint",
-    "amount": "amount",
-    "swap_mode": "swapMode",
-    "slippage_bps": "slippageBps",
-    "max_accounts": "maxAccounts",
-}
-_PAY_NAMES = {
-    "auto_swap": "autoSwap",
-    "limits": "limits",
-    "swap_from": "swapFrom",
-    "slippage_bps": "slippageBps",
-    "swap_amount": "swapAmount",
-    "signed_swap": "signedSwap",
-    "signed_payment": "signedPayment",
-    "idempotency_key": "idempotencyKey",
-}
+_PAY_NAMES = (
+    *("auto_swap", "limits", "swap_from", "slippage_bps", "swap_amount"),
+    *("signed_swap", "signed_payment", "idempotency_key"),
+)
 
 
 class _Caller:
@@ -91,7 +78,7 @@ def _quote_request(request: Mapping[str, Any]) -> dict[str, Any]:
     values = check_names(request)
     if "ui_amount" in values:
         raise refuse("ui_amount", "is not for a service. Give amount, in base units.")
-    fields = {_QUOTE_NAMES[name]: value for name, value in values.items()}
+    fields = {camel(name): value for name, value in values.items()}
     if "amount" in fields:
         fields["amount"] = str(fields["amount"])
     return fields
@@ -107,11 +94,11 @@ def _mints_in(mint: object) -> Sequence[str] | None:
 def _payment_request(
     payment_required: Any, wallet: str, options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    values = refuse_unknown(options, list(_PAY_NAMES))
+    values = refuse_unknown(options, _PAY_NAMES)
     return {
         "paymentRequired": dict(parts_of(payment_required)),
         "wallet": wallet,
-        **{_PAY_NAMES[name]: value for name, value in values.items() if value is not None},
+        **{camel(name): value for name, value in values.items() if value is not None},
     }
 
 

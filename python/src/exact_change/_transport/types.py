@@ -83,21 +83,24 @@ class MissingFunds(NamedTuple):
     available: str
 
 
+PaymentState = Literal[
+    "swap_required",
+    "swap_submitted",
+    "ready_to_sign",
+    "ready_to_present",
+    "insufficient_funds",
+    "submitted",
+    "settled",
+    "failed",
+]
+
+
 class PaymentResult(NamedTuple):
     """Where a payment stands, and what to sign or send next."""
 
     # `submitted`, `settled` and `failed` need a journal at the service: they say what became of a
     # payment that the service received before.
-    state: Literal[
-        "swap_required",
-        "swap_submitted",
-        "ready_to_sign",
-        "ready_to_present",
-        "insufficient_funds",
-        "submitted",
-        "settled",
-        "failed",
-    ]
+    state: PaymentState
     offer: ParsedOffer
     # Id of the attempt, if it is on record.
     id: str | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Mapping
 
 from .._base.json_types import is_list
-from .._base.names import snake_keys
+from .._base.names import camel_keys, snake_keys
 from .._swap.types import SwapQuote
 from .._transport.types import (
     MissingFunds,
@@ -30,22 +30,8 @@ def quote_of(json: _Json) -> SwapQuote:
 
 def quote_json(quote: SwapQuote) -> dict[str, Any]:
     """Returns a quote as the JSON that is sent."""
-    return {
-        "inputMint": quote.input_mint,
-        "outputMint": quote.output_mint,
-        "swapMode": quote.swap_mode,
-        "inAmount": quote.in_amount,
-        "outAmount": quote.out_amount,
-        "minOutAmount": quote.min_out_amount,
-        "maxInAmount": quote.max_in_amount,
-        "slippageBps": quote.slippage_bps,
-        "priceImpactBps": quote.price_impact_bps,
-        "platformFeeBps": quote.platform_fee_bps,
-        "route": list(quote.route),
-        "provider": quote.provider,
-        "quotedAt": quote.quoted_at,
-        "raw": quote.raw,
-    }
+    fields: dict[str, Any] = camel_keys(quote._asdict())
+    return fields
 
 
 def swap_of(json: _Json) -> SwapTransaction:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Mapping, NamedTuple
 
-from typing_extensions import Literal
+from typing_extensions import Literal, get_args
 
 from .._spec import table
+from .._transport.types import PaymentState
 from .fields import (
     address,
     amount,
@@ -177,19 +178,9 @@ _parsed = object_of(
     {"x402Version": _version, "offers": list_of(_offer, "must be a list of offers.")},
     "must be the offers of a 402.",
 )
-STATES = (
-    "swap_required",
-    "swap_submitted",
-    "ready_to_sign",
-    "ready_to_present",
-    "insufficient_funds",
-    "submitted",
-    "settled",
-    "failed",
-)
 _result = object_of(
     {
-        "state": one_of(STATES, "must be a state."),
+        "state": one_of(get_args(PaymentState), "must be a state."),
         "offer": _offer,
         "id": Maybe(name),
         "swap": Maybe(_swap_transaction),
