@@ -10,7 +10,7 @@ from .._solana.types import Instruction
 from .._swap.types import SwapCall
 from .decoders import Decoders, decode_swap, decoder_of, program_name
 from .expected import SwapExpectation
-from .rule import RULE_TEXTS, Rule, enforce, refusal
+from .rule import Rule, enforce
 
 _MAX_ACCOUNTS = 128
 
@@ -38,17 +38,12 @@ def swap_subject(instruction: Instruction, expected: SwapExpectation) -> SwapSub
     )
 
 
-def check_swap(instruction: Instruction, expected: SwapExpectation) -> SwapCall:
-    """Decodes the swap instruction of a service.
+def check_swap(instruction: Instruction, expected: SwapExpectation) -> None:
+    """Raises ``unsafe_swap`` unless the swap does what was agreed and nothing else.
 
-    Raises ``unsafe_swap`` unless it does what was agreed and nothing else. The exposure and
-    simulation stages judge the state of the chain.
+    The exposure and simulation stages judge the state of the chain.
     """
-    subject = swap_subject(instruction, expected)
-    enforce(swap_rules(expected.decoders), subject)
-    if subject.call is None:
-        raise refusal(RULE_TEXTS["swap_program"])
-    return subject.call
+    enforce(swap_rules(expected.decoders), swap_subject(instruction, expected))
 
 
 def swap_rules(decoders: Decoders) -> Sequence[Rule[SwapSubject]]:

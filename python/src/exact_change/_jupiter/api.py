@@ -92,17 +92,19 @@ class JupiterV2:
         self._pins_version = True
 
     def quote(self, intent: QuoteIntent, signal: Signal | None) -> Steps[SwapQuote]:
-        return self._quote(intent, self._taker, signal)
+        if intent.swap_mode == "ExactOut":
+            raise no_exact_out(intent, "This service quotes exact inputs only.")
+        raw = yield from self._request(intent, signal)
+        return read_quote(raw, intent, self.id, self._at.runtime.now())
 
     def build(self, quote: SwapQuote, wallet: Address, signal: Signal | None) -> Steps[SwapBuild]:
-        age = since_then(self._at.runtime, quote.quoted_at)
         current = quote
-        if wallet != self._taker or age > _BUILD_FRESH_MS:
+        if since_then(self._at.runtime, quote.quoted_at) > _BUILD_FRESH_MS:
             amount = int(quote.in_amount)
             intent = QuoteIntent(
                 quote.input_mint, quote.output_mint, amount, "ExactIn", quote.slippage_bps
             )
-            current = yield from self._quote(intent, wallet, signal)
+            current = yield from self.quote(intent, signal)
         if current.min_out < quote.min_out:
             raise failure(
                 "quote_mismatch",
@@ -116,31 +118,21 @@ class JupiterV2:
         names = list(tables) if is_record(tables) else []
         return read_build(current.raw.get("swapInstruction"), names)
 
-    def _quote(
-        self, intent: QuoteIntent, wallet: Address, signal: Signal | None
-    ) -> Steps[SwapQuote]:
-        if intent.swap_mode == "ExactOut":
-            raise no_exact_out(intent, "This service quotes exact inputs only.")
-        raw = yield from self._request(intent, wallet, signal)
-        return read_quote(raw, intent, self.id, self._at.runtime.now())
-
-    def _request(
-        self, intent: QuoteIntent, taker: Address, signal: Signal | None
-    ) -> Steps[dict[str, Any]]:
+    def _request(self, intent: QuoteIntent, signal: Signal | None) -> Steps[dict[str, Any]]:
         try:
-            return (yield from self._send(self._pins_version, intent, taker, signal))
+            return (yield from self._send(self._pins_version, intent, signal))
         except ExactChangeError as error:
             is_refused = is_code(error, "jupiter_unavailable") and error.details["status"] == 400
             if not self._pins_version or not is_refused:
                 raise
-        raw = yield from self._send(False, intent, taker, signal)
+        raw = yield from self._send(False, intent, signal)
         self._pins_version = False
         return raw
 
     def _send(
-        self, pinned: bool, intent: QuoteIntent, taker: Address, signal: Signal | None
+        self, pinned: bool, intent: QuoteIntent, signal: Signal | None
     ) -> Steps[dict[str, Any]]:
-        query = {**_query(intent), "taker": taker, "wrapAndUnwrapSol": "false"}
+        query = {**_query(intent), "taker": self._taker, "wrapAndUnwrapSol": "false"}
         if pinned:
             query["transactionVersion"] = "0"
         answer = yield from self._at.get("/swap/v2/build", query, signal)

@@ -38,13 +38,12 @@ def check_request(
     url: str,
     *,
     is_redirected: bool,
-) -> Address:
-    """Returns the parsed URL. Raises if no payment may be made for a call, whatever its terms.
+) -> None:
+    """Raises if no payment may be made for a call, whatever its terms.
 
     ``method`` is the method of the caller's request, before redirects.
     """
-    address = check_origin(url)
-    refusal = check_place(lists, address.host)
+    refusal = check_place(lists, check_origin(url).host)
     if refusal is not None:
         raise refusal
     if is_redirected and method not in ("GET", "HEAD"):
@@ -54,4 +53,3 @@ def check_request(
             "changed on the way. Send it to its final address directly.",
             {"reason": "redirected with a body"},
         )
-    return address

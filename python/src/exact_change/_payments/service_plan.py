@@ -35,12 +35,12 @@ def ask_service_plan(
     """Asks a distant service for the quote and the transaction of a swap in one call.
 
     ``amount``: base units of the offer's mint that the swap must bring. Returns None if the
-    transport is not distant or the service returns no plan; then the quote and the transaction are
-    separate requests. Raises the signal's reason.
+    service returns no plan; then the quote and the transaction are separate requests. Raises the
+    signal's reason.
     """
     transport, memory, runtime = context.transport, context.memory, context.config.runtime
     is_resting = since_then(runtime, memory.service_plan_failed_at) < _REST_MS
-    if not transport.is_distant or is_resting:
+    if is_resting:
         return None
     request = _request_for(context, offer, input_mint, amount)
     try:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 from ..._journal.registry import OpenPayment
 from ..._solana.address import base58_decode
 from ..._solana.keys import signature_text, verify_signature
 from ..._solana.message import decode_transaction
 from ..._x402.payload import transaction_in
+from ..._x402.settlement import SIGNATURE
 from ..._x402.types import PaymentHeader
-
-# 64 bytes.
-_SIGNATURE = re.compile("[1-9A-HJ-NP-Za-km-z]{64,88}")
 
 
 def proven_claim(open_: OpenPayment) -> str | None:
@@ -23,7 +19,7 @@ def proven_claim(open_: OpenPayment) -> str | None:
     """
     payment, settlement = open_.payment, open_.receipt.get("settlement")
     id_ = None if settlement is None else settlement.get("transaction")
-    if not isinstance(id_, str) or _SIGNATURE.fullmatch(id_) is None:
+    if not isinstance(id_, str) or SIGNATURE.fullmatch(id_) is None:
         return None
     # Keep the result, because each question to the chain needs it.
     if open_.claim is None or open_.claim[0] != id_:
