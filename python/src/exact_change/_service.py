@@ -68,7 +68,6 @@ class _Caller:
         raise NotImplementedError
 
     def _over(self, http: HttpPort) -> RemoteTransport:
-        """Returns the operations of the service over ``http``."""
         return RemoteTransport(
             Settings(self._base_url, self._headers, http, self._timeout_ms, system_runtime)
         )

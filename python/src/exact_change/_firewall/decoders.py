@@ -65,7 +65,6 @@ _FAILED = re.compile(r"Program (\w{32,44}) failed: (?:custom program error: 0x([
 
 
 def decoder_of(decoders: Decoders, program: Address) -> SwapDecoder | None:
-    """Returns the decoder of a program's instructions."""
     return next((decoder for decoder in decoders if decoder.program_id == program), None)
 
 

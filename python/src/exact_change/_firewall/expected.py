@@ -104,7 +104,6 @@ class Surroundings(NamedTuple):
     temporary: Temporary | None = None
 
     def placed(self) -> list[Placed]:
-        """Returns each instruction with its place."""
         last = len(self.instructions) - 1
         return [
             Placed(instruction, at < self.swap_at, at == last)

@@ -179,7 +179,6 @@ def keeps_plain(instruction: Instruction, wallet: Address) -> bool:
 
 
 def _floor_in(instruction: Instruction, wallet: Address) -> int | None:
-    """Returns the lamports that the last instruction guards."""
     moved = transferred(instruction, wallet, wallet)
     if moved is not None:
         # A transfer of zero guards nothing: it succeeds if the wallet was assigned to a program.

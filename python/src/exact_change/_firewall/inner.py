@@ -31,7 +31,6 @@ class InnerSubject(NamedTuple):
     made_at: int = -1
 
     def called(self, at: int) -> list[InnerInstruction]:
-        """Returns the calls of the instruction at a position."""
         return [call for call in self.inner or () if call.outer == at]
 
 

@@ -16,8 +16,6 @@ _MAX_ACCOUNTS = 128
 
 
 class SwapSubject(NamedTuple):
-    """A swap instruction, as the rules judge it."""
-
     instruction: Instruction
     # None if the instruction cannot be decoded.
     call: SwapCall | None
@@ -28,7 +26,6 @@ class SwapSubject(NamedTuple):
 
 
 def swap_subject(instruction: Instruction, expected: SwapExpectation) -> SwapSubject:
-    """Returns the subject of the rules on a swap instruction."""
     return SwapSubject(
         instruction,
         decode_swap(expected.decoders, instruction),

@@ -38,7 +38,6 @@ class Rule(Generic[T]):
 
     @property
     def id(self) -> str:
-        """The rule's stable id."""
         return self.text.id
 
 

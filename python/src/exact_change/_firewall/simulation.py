@@ -56,7 +56,6 @@ def watched_accounts(floors: Floors) -> list[Address]:
 
 
 def simulation_subject(simulation: Simulation, floors: Floors, read_at: int) -> SimulationSubject:
-    """Returns the subject of the simulation rules."""
     wallet, *tokens = simulation.accounts
     return SimulationSubject(
         simulation.error,
@@ -153,7 +152,6 @@ def check_simulation(
 
 
 def is_guard_failure(simulation: Simulation, guard_from: int) -> bool:
-    """Whether the simulation failed in a guard instruction."""
     found = _INSTRUCTION_ERROR.search(simulation.error or "")
     return found is not None and int(found[1]) >= guard_from
 

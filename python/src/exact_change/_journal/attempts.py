@@ -96,12 +96,10 @@ def is_closed(attempt: Attempt) -> bool:
 
 
 def owner_of(attempt: Attempt) -> Owner:
-    """Returns the owner of an attempt."""
     return Owner(attempt["wallet"], attempt["network"])
 
 
 def belongs_to(attempt: Attempt, owner: Owner) -> bool:
-    """Returns whether an attempt belongs to an owner."""
     return (attempt["wallet"], attempt["network"]) == owner
 
 
@@ -119,12 +117,10 @@ def names_of(attempt: Attempt) -> list[str]:
 
 
 def request_name(fingerprint: str) -> str:
-    """Returns the name of a request."""
     return f"request {fingerprint}"
 
 
 def key_name(idempotency_key: str) -> str:
-    """Returns the name of an idempotency key."""
     return f"key {idempotency_key}"
 
 
@@ -141,7 +137,6 @@ class Entry(NamedTuple):
 
 
 def entry_of(attempt: Attempt) -> Entry:
-    """Returns the entry of an attempt."""
     return Entry(
         attempt,
         cost_in(attempt),
@@ -159,5 +154,4 @@ def is_same_entry(before: Entry, after: Entry) -> bool:
 
 
 def is_made(result: Reserved) -> TypeGuard[Taken | None]:
-    """Returns whether a reservation was made."""
     return result is None or isinstance(result, Taken)

@@ -28,8 +28,6 @@ class Reading(NamedTuple):
 
 
 class Known(NamedTuple):
-    """The last known balance of an account."""
-
     amount: int
     # Milliseconds since the epoch.
     at: int
@@ -119,7 +117,6 @@ class AccountBalance(NamedTuple):
         return balance._replace(known=Known(max(0, amount - missed), at, slot, doubtful))
 
     def forget(self) -> AccountBalance:
-        """Forgets the known balance."""
         return self._replace(known=None)
 
     def hold(self, id_: str, amount: int) -> AccountBalance:
@@ -169,7 +166,6 @@ class AccountBalance(NamedTuple):
         return id_ in [spent.id for spent in self.spent]
 
     def is_held(self, id_: str) -> bool:
-        """Returns whether an attempt has a hold."""
         return id_ in self.holds
 
 
@@ -190,7 +186,6 @@ class Taking(NamedTuple):
 
 
 def changed(balance: AccountBalance, change: BalanceChange) -> AccountBalance:
-    """Returns a balance after a change."""
     if "see" in change:
         known = change["see"]
         amount, moved = int(known["amount"]), int(change["moved"])
@@ -205,7 +200,6 @@ def changed(balance: AccountBalance, change: BalanceChange) -> AccountBalance:
 
 
 def holding(id_: str, amount: int) -> BalanceChange:
-    """Returns the change that holds an amount for an attempt."""
     return {"hold": id_, "amount": str(amount)}
 
 

@@ -16,8 +16,6 @@ _MAX_NAMES = 2_048
 
 
 class MemoryClaims:
-    """Claims of one process."""
-
     def __init__(self) -> None:
         self._claimed: set[str] = set()
 

@@ -89,7 +89,6 @@ class Ledger:
         return self._make(account, {"see": seen, "moved": str(moved)})
 
     def forget(self, account: str) -> Steps[None]:
-        """Forgets the known balance of an account."""
         return self._make(account, {"forget": True})
 
     def take(self, account: str, id_: str, amount: int, fresh: Fresh) -> Steps[Taken | None]:

@@ -94,7 +94,6 @@ class MemoryLocks:
         return (yield from steps)
 
     def is_held(self, name: str) -> bool:
-        """Returns whether a call holds the lock of a name."""
         return name in self._queues
 
     def _take(self, name: str, signals: Sequence[Signal | None]) -> Steps[None]:

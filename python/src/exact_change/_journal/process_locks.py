@@ -27,7 +27,6 @@ class ProcessLocks:
         self._closing = Signal()
 
     def of(self, owner: Owner) -> Locks:
-        """Returns the locks of an owner."""
         return _OwnerLocks(self, owner)
 
     def hold(
@@ -75,8 +74,6 @@ class ProcessLocks:
 
 
 class _OwnerLocks:
-    """The locks of one owner."""
-
     def __init__(self, locks: ProcessLocks, owner: Owner) -> None:
         self._locks = locks
         self._owner = owner

@@ -29,7 +29,6 @@ class OpenPayment:
 
     @property
     def payment(self) -> SignedPayment:
-        """The payment of the attempt."""
         payment = self.attempt.get("payment")
         if payment is None:
             raise TypeError("An open payment is a signed one.")

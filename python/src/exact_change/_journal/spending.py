@@ -191,7 +191,6 @@ class Spending:
         self._owners: dict[Owner, _OwnerSpending] = {}
 
     def add(self, owner: Owner, place: Place, at: float, cost: Cost) -> None:
-        """Adds the cost of an attempt."""
         for sums in self._total_and_place(owner, place) if cost else ():
             for unit, value in cost.items():
                 if unit not in sums:

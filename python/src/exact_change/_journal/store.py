@@ -108,7 +108,6 @@ class AttemptStore:
         return self._blocked(attempt, caps, before) or before
 
     def releasable(self, id_: str) -> Attempt | None:
-        """Returns the attempt of an id if it may be released."""
         attempt = self.get(id_)
         return attempt if attempt is not None and may_release(attempt) else None
 
@@ -180,7 +179,6 @@ class AttemptStore:
         return [self._used(owner, cap, now) for cap in caps]
 
     def get(self, id_: str) -> Attempt | None:
-        """Returns the attempt of an id."""
         open_ = self._open.get(id_)
         if open_ is not None:
             return open_[1].attempt
@@ -192,7 +190,6 @@ class AttemptStore:
         return id_ in self._over or id_ in self._past
 
     def is_open(self, id_: str) -> bool:
-        """Returns whether an attempt is on record and not over."""
         return id_ in self._open
 
     def count(self, made: int) -> None:

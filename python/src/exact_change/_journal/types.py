@@ -27,8 +27,6 @@ class ReadingJson(TypedDict):
 
 
 class HeaderJson(TypedDict):
-    """A header of a request."""
-
     name: str
     value: str
 

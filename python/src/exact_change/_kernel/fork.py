@@ -39,7 +39,6 @@ class ForkLock:
         in_child(self)
 
     def renew(self) -> None:
-        """Frees the lock."""
         self._lock = threading.RLock()
 
     def __enter__(self) -> None:

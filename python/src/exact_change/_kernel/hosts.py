@@ -244,7 +244,6 @@ def this_loop() -> asyncio.AbstractEventLoop:
 
 
 def loop_host() -> LoopHost:
-    """Returns the host of the running loop."""
     loop = this_loop()
     host = _hosts.get(loop)
     if host is None:

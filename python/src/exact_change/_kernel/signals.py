@@ -23,7 +23,6 @@ class Signal:
 
     @property
     def aborted(self) -> bool:
-        """Whether the signal has fired."""
         return self.reason is not None
 
     def abort(self, reason: Exception | None = None) -> None:

@@ -49,7 +49,6 @@ if hasattr(os, "register_at_fork"):
 
 
 def is_in_turn() -> bool:
-    """Returns whether this thread is in a turn."""
     return _turns.here.queue is not None
 
 

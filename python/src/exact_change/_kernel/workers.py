@@ -36,7 +36,6 @@ class Workers:
 
     @property
     def is_here(self) -> bool:
-        """Whether the current thread is a worker."""
         return self._here.is_worker
 
     def submit(self, job: Job) -> None:

@@ -43,7 +43,6 @@ def forget_claims(context: PaymentContext, names: Sequence[str]) -> None:
 
 
 def drop_claims(context: PaymentContext, names: Sequence[str]) -> Steps[None]:
-    """Drops claims of this process."""
     # First: the drop may fail, and is repeated then; and a call may take the claims anew meanwhile.
     forget_claims(context, names)
     yield from context.claims.drop(names)

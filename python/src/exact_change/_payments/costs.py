@@ -29,7 +29,6 @@ def cost_for(
 
 
 def cost_for_swap(cost: SwapCost, network_fee_lamports: int) -> Cost:
-    """Returns the cost of one swap."""
     expense = {"mint": "", "amount": "0", "microUsd": "0", "swapped": cost}
     return cost_for(expense, network_fee_lamports, is_paid=False)
 

@@ -283,7 +283,6 @@ def _read_filter(filter_: Mapping[str, Any], network: str) -> Mapping[str, Any]:
 
 
 def _fits(receipt: Receipt, wanted: Mapping[str, Any]) -> bool:
-    """Returns whether a receipt matches a filter."""
     address = parse_address(receipt.url)
     actual: Mapping[str, Any] = {
         "state": receipt.state,

@@ -17,8 +17,6 @@ _UNHEARD_WINDOWS = 10
 
 
 class RepeatedCall(NamedTuple):
-    """A call that may repeat an earlier call."""
-
     fingerprint: str
     idempotency_key: str | None
     # Whether the caller allows that the request reaches the seller twice.

@@ -35,8 +35,6 @@ _MOST_LOOKS = 5
 
 
 class HeldFunds(NamedTuple):
-    """Tokens that are held for a payment."""
-
     # The last balance of the account that the chain showed before the payment.
     before: Reading | None
     # The swap that brought the tokens, if there was one.
@@ -44,8 +42,6 @@ class HeldFunds(NamedTuple):
 
 
 class FundTask(NamedTuple):
-    """The payment that the tokens are for."""
-
     # Id of the attempt.
     id: str
     emit: Emit

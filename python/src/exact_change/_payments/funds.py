@@ -29,5 +29,4 @@ class Funding(NamedTuple):
 
 
 def funded_by(candidate: Candidate, quote: SwapQuote) -> Funding:
-    """Returns the swap of a candidate by a quote."""
     return Funding(candidate.mint, quote.max_in, quote.min_out, quote, candidate.available)

@@ -51,8 +51,6 @@ class SharedHoldings(NamedTuple):
 
 
 class TopUpState:
-    """The state of top-ups."""
-
     # The top-up that is under way.
     running: Task[None] | None = None
     # Failures in a row.
@@ -64,8 +62,6 @@ class TopUpState:
 
 
 class Memory:
-    """The memory of one context."""
-
     def __init__(self) -> None:
         self.mints: dict[Address, KnownMint] = {}
         # Addresses of payees' token accounts that exist.

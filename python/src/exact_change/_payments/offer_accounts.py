@@ -26,8 +26,6 @@ _MAX_ADDRESSES_A_CALL = 100
 
 
 class OfferFacts(NamedTuple):
-    """The facts on the chain for one offer."""
-
     token_program: Address
     decimals: int
     # The wallet's token account.

@@ -17,8 +17,6 @@ _DUPLICATE = re.compile(r"(?:^|_)duplicate_settlement\Z")
 
 
 class Outcome(NamedTuple):
-    """An outcome of presenting a payment."""
-
     name: str
     # When the body was read to its end, the purchase is delivered and an equal call is a new one.
     is_delivered: bool

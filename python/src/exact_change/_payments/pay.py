@@ -108,8 +108,6 @@ def _refuse(error: ExactChangeError) -> Callable[[PayTask, Presentation], Steps[
 
 
 class _Asked(NamedTuple):
-    """A call to pay for."""
-
     call: Call
     # None if the terms cannot be read.
     terms: PaymentRequired | None
@@ -171,7 +169,6 @@ def _as_purchase(
 def _choose_and_sign(
     context: PaymentContext, terms: PaymentRequired, task: PayTask, refuse: Refuse | None
 ) -> Steps[OpenPayment]:
-    """Chooses the offer to pay, and signs its payment."""
     on_counted = context.wallet.choosing_calls.enter((yield from this_host()))
 
     def counted() -> Steps[None]:

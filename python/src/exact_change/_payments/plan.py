@@ -22,8 +22,6 @@ from .swap_cost import SwapTaking, swap_bound
 
 
 class Place(NamedTuple):
-    """The call that a plan is for."""
-
     url: str
     method: str
     # Status of the unpaid answer.

@@ -11,8 +11,6 @@ from .outcomes import Outcome
 
 
 class Presentation(NamedTuple):
-    """A payment that is presented for a call."""
-
     call: Call
     # The URL that asked for payment.
     url: str

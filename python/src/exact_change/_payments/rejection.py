@@ -25,7 +25,6 @@ def bounds_of(open_: OpenPayment) -> dict[str, str]:
 
 
 def rejection(open_: OpenPayment, answer: Answer, moved: Sequence[Moved]) -> ExactChangeError:
-    """Returns the error for the caller."""
     attempt, bounds = open_.attempt, bounds_of(open_)
 
     def make(message: str, **more: Any) -> ExactChangeError:

@@ -154,8 +154,6 @@ def _terms_once_undone(
 
 
 class _SecondTry(NamedTuple):
-    """The terms for a second payment."""
-
     terms: PaymentRequired
     # Refuses offers that are worse than the first payment.
     refuse: Refuse

@@ -71,7 +71,6 @@ def run_swap(context: PaymentContext, task: SwapTask) -> Steps[Swapped]:
 def _new_quote(
     context: PaymentContext, request: ResolvedRequest, task: SwapTask
 ) -> Steps[SwapQuote]:
-    """Returns a new quote, within the bounds of the task."""
     signal = task.hooks.signal
     if task.worst is not None:
         return (

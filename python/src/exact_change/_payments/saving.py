@@ -15,7 +15,6 @@ Change = Callable[[Attempt], Attempt]
 
 
 def unchanged(attempt: Attempt) -> Attempt:
-    """Returns the attempt unchanged."""
     return attempt
 
 

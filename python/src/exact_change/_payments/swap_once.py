@@ -46,8 +46,6 @@ _STANDSTILL_MS = 1_500
 
 
 class SwapTask(NamedTuple):
-    """A swap to make."""
-
     request: ResolvedRequest
     hooks: SwapHooks
     # A quote for a payment, used while it is young. None if the caller asked for a swap by name.

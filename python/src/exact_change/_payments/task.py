@@ -14,8 +14,6 @@ from .choose import Refuse
 
 
 class Purpose(NamedTuple):
-    """The request that a payment is for."""
-
     url: str
     method: str
     host: str
@@ -26,8 +24,6 @@ class Purpose(NamedTuple):
 
 
 class PayTask(NamedTuple):
-    """A payment that is being made."""
-
     # Id of the attempt.
     id: str
     purpose: Purpose

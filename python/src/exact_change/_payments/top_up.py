@@ -87,7 +87,6 @@ def once_topped_up(
 
 
 def _url_of(mint: Address) -> str:
-    """Returns the ``url`` of a top-up's attempt."""
     return f"top-up:{mint}"
 
 

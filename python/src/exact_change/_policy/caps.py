@@ -181,7 +181,6 @@ def in_unit(unit: str, value: int) -> str:
 
 
 def _say(unit: str, value: int) -> str:
-    """Formats an amount of a cap with its unit."""
     is_word = unit in (USD, PAYMENTS, SWAPS, LAMPORTS)
     return f"{in_unit(unit, value)} {unit if is_word else 'base units'}"
 

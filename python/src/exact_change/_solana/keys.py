@@ -156,7 +156,6 @@ def verify_signature(message: bytes, signature: bytes, address: Address) -> bool
 
 
 def signature_text(signature: bytes) -> str:
-    """Returns a signature in base58."""
     return str(Signature(signature))
 
 

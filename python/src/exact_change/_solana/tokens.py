@@ -40,8 +40,6 @@ class Mint(NamedTuple):
 
 
 class TokenAccount(NamedTuple):
-    """A token account on the chain."""
-
     token_program: Address
     mint: Address
     owner: Address

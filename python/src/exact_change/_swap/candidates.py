@@ -26,8 +26,6 @@ class Holdings(NamedTuple):
 
 
 class CandidateChoice(NamedTuple):
-    """The limits on the choice of a token to swap from."""
-
     # The mint to buy.
     output_mint: Address
     # Lamports to keep back for network fees, rent and the wallet's own minimum.

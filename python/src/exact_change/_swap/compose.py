@@ -52,8 +52,6 @@ class SwapFacts(NamedTuple):
 
 
 class SwapPlan(NamedTuple):
-    """Plan for the instructions around the swap."""
-
     create_source: bool
     create_output: bool
     # Lamports to wrap before the swap.
@@ -257,7 +255,6 @@ def compute_instructions(compute: ComputeBudget) -> list[Instruction]:
 
 
 def create_own(wallet: Address, account: OwnAccount, payer: Address) -> Instruction:
-    """Returns the instruction that creates a token account of the wallet."""
     owned = OwnedAccount(account.address, account.mint, account.token_program)
     return create_token_account(payer, wallet, owned)
 

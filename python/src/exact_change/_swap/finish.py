@@ -29,8 +29,6 @@ _COMPUTE_INSTRUCTIONS = 2
 
 
 class SwapDeps(NamedTuple):
-    """Dependencies of `prepare_swap`."""
-
     decoders: Decoders
     rpc: Rpc
     runtime: Runtime

@@ -67,8 +67,6 @@ class PreparedSwap(NamedTuple):
 
 
 class SwapOrder(NamedTuple):
-    """A swap to prepare."""
-
     bounds: SwapBounds
     build: Callable[[], Steps[SwapBuild]]
     # Amounts that our other transactions may still take; read before and after the chain is.
@@ -88,7 +86,6 @@ class SwapOrder(NamedTuple):
     is_beside: bool = False
 
     def plan(self, expected: SwapOutlook) -> Steps[None]:
-        """Calls ``on_planned``."""
         if self.on_planned is not None:
             yield from self.on_planned(expected)
 

@@ -38,7 +38,6 @@ class RelayOffer(NamedTuple):
 
     @property
     def facts(self) -> RelayerFacts:
-        """The facts that the relayer is asked with."""
         return RelayerFacts(self.fee_payer, self.pay_to)
 
 

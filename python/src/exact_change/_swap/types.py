@@ -95,8 +95,6 @@ class SwapProvider(Protocol):
 
 
 class SwapCall(NamedTuple):
-    """A decoded swap instruction."""
-
     user: Address
     source: Address
     destination: Address

@@ -23,13 +23,11 @@ _Json = Mapping[str, Any]
 
 
 def quote_of(json: _Json) -> SwapQuote:
-    """Reads a quote."""
     raw = json["raw"]
     return SwapQuote(**{**snake_keys(dict(json)), "raw": raw})
 
 
 def quote_json(quote: SwapQuote) -> dict[str, Any]:
-    """Returns a quote as the JSON that is sent."""
     fields: dict[str, Any] = camel_keys(quote._asdict())
     return fields
 
@@ -47,7 +45,6 @@ def balances_of(json: Any) -> list[TokenBalance]:
 
 
 def parsed_of(json: _Json) -> ParsedPayment:
-    """Reads the offers of a 402."""
     return ParsedPayment(json["x402Version"], [_offer_of(offer) for offer in json["offers"]])
 
 

@@ -39,8 +39,6 @@ class Misfit(Exception):
 
 
 class Maybe:
-    """A field that may be missing."""
-
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
 
@@ -127,14 +125,12 @@ def one_of(values: Sequence[Any], rule: str = "must be one of a few.") -> Schema
 
 
 def flag(value: Any) -> Any:
-    """Checks a bool."""
     if not isinstance(value, bool):
         raise Misfit("must be true or false.")
     return value
 
 
 def anything(value: Any) -> Any:
-    """Accepts any value."""
     return value
 
 

@@ -9,8 +9,6 @@ from .types import Offer
 
 
 class PaymentFacts(NamedTuple):
-    """Every fact that a payment is made of."""
-
     offer: Offer
     payer: Address
     # The payer's associated token account of the mint.

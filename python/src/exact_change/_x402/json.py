@@ -44,7 +44,6 @@ class _Number(str):
 
 
 def read_json(text: str) -> JsonReading:
-    """Parses untrusted JSON text."""
     try:
         if utf16_length(text) > MAX_CHARACTERS:
             raise _Unreadable("it is too large")

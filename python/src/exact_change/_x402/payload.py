@@ -23,8 +23,6 @@ PAYMENT_HEADERS = ("payment-signature", "x-payment")
 
 
 class AttachedPayment(NamedTuple):
-    """A payment header."""
-
     header: PaymentHeader
     # Whether it has an identifier that makes repeats of this payment one purchase.
     has_payment_id: bool

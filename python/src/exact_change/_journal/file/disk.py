@@ -34,7 +34,6 @@ class OpenFile:
 
     @property
     def id(self) -> FileId:
-        """Identifies the file."""
         return _id_of(os.fstat(self._descriptor))
 
     @property
@@ -49,7 +48,6 @@ class OpenFile:
 
     @property
     def size(self) -> int:
-        """Bytes of the file."""
         return os.fstat(self._descriptor).st_size
 
     def read(self, length: int, position: int) -> bytes:
@@ -81,7 +79,6 @@ class OpenFile:
         yield from call(lambda: _sync(self._descriptor))
 
     def close(self) -> None:
-        """Closes the file."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor != -1:
             os.close(descriptor)
@@ -103,12 +100,10 @@ def create_file(path: str) -> OpenFile:
 
 
 def identify(path: str) -> FileId:
-    """Identifies the file at a path."""
     return _id_of(os.stat(path))
 
 
 def remove_file(path: str) -> None:
-    """Removes a file, if it exists."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
 

@@ -109,7 +109,6 @@ class History:
         return found
 
     def close(self) -> None:
-        """Closes the file."""
         if self._file is not None:
             self._file.close()
             self._file = None

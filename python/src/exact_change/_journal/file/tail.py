@@ -89,8 +89,6 @@ def _read_all(file: OpenFile, archive: Archive) -> Steps[_Current]:
 
 
 class ThisProcess(NamedTuple):
-    """This process: its id, and its seat in the file."""
-
     id: str
     seat: Mapping[str, Any]
 
@@ -119,7 +117,6 @@ class Tail:
 
     @property
     def file(self) -> OpenFile:
-        """The open file."""
         return self._current.file
 
     @property

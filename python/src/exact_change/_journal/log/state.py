@@ -46,7 +46,6 @@ class State:
             self._apply(by, record)
 
     def balance(self, owner: Owner, account: str) -> AccountBalance:
-        """Returns the balance of an owner's account."""
         return self.balances.get((owner, account), EMPTY)
 
     def _apply(self, by: str, record: LogRecord) -> None:

@@ -41,7 +41,6 @@ class Balances:
         self._seen: _Seen | None = None
 
     def of(self, owner: Owner) -> OwnerBalances:
-        """Returns the balances of an owner."""
         return OwnerBalances(self, owner)
 
     def changing(self, work: Callable[[], Steps[T]]) -> Steps[T]:
@@ -70,8 +69,6 @@ class Balances:
 
 
 class OwnerBalances:
-    """The balances of one owner."""
-
     def __init__(self, balances: Balances, owner: Owner) -> None:
         self._balances = balances
         self._owner = owner

@@ -17,8 +17,6 @@ T = TypeVar("T")
 
 
 class SharedClaims:
-    """The claims of one process."""
-
     def __init__(self, database: Database, statements: Statements) -> None:
         self.session: Session
         self._database = database
@@ -29,7 +27,6 @@ class SharedClaims:
 
     @property
     def is_any(self) -> bool:
-        """Whether this process claims any attempt."""
         return bool(self._mine)
 
     def take(self, ids: Sequence[str]) -> Steps[None]:

@@ -24,8 +24,6 @@ _LOOK_MS = 10
 
 
 class Pool:
-    """The connections of one process."""
-
     def __init__(self, address: str) -> None:
         self._address = address
         self._lock = threading.Lock()

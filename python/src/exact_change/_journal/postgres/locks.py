@@ -26,8 +26,6 @@ _LONGEST_WAIT_MS = 1_000
 
 
 class SharedLocks(ProcessLocks):
-    """The locks of one process."""
-
     def __init__(self, statements: Statements, channel: str) -> None:
         super().__init__()
         self.session: Session

@@ -91,7 +91,6 @@ class Session:
             begin(threads, self._revive())
 
     def close(self) -> Steps[None]:
-        """Ends the connection."""
         self._is_closed = True
         if self._last is not None:
             yield from settled(self._last)

@@ -65,12 +65,10 @@ def sent_swap(swap: SignedSwap, wallet: Address) -> SentTransaction:
 
 
 def source_of(payment: SignedPayment) -> Source:
-    """Returns the source of a signed payment."""
     return Source(payment["source"], "tokens")
 
 
 def sent_payment(attempt: Attempt, payment: SignedPayment, claim: str | None) -> SentTransaction:
-    """Returns the facts of a signed payment."""
     return SentTransaction(
         payment["payerSignature"],
         False,

@@ -27,8 +27,6 @@ from .swap_outcome import (
 
 
 class Swapped(NamedTuple):
-    """A confirmed swap."""
-
     record: PaidSwap
     fee_lamports: int
     # None if no node gives the transaction, or its numbers contradict each other.

@@ -71,7 +71,6 @@ def swap_amounts_of(landed: LandedTransaction, wallet: Address, sides: Sides) ->
 
 
 def _token_accounts_of(sides: Sides, wallet: Address) -> dict[Address, Address]:
-    """Returns the token accounts of a swap, with their mints."""
     accounts = {sides.source: sides.input_mint, sides.output: sides.output_mint}
     accounts.pop(wallet, None)
     return accounts

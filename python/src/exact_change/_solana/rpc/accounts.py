@@ -135,7 +135,6 @@ class AccountReads:
 
 
 def settings_for(min_slot: int | None, commitment: Commitment = CONFIRMED) -> dict[str, Any]:
-    """Returns the settings of a read."""
     settings: dict[str, Any] = {"commitment": commitment}
     return settings if min_slot is None else {**settings, "minContextSlot": min_slot}
 

@@ -87,7 +87,6 @@ _PUBLIC_LIMITS = (
 
 
 def json_rpc_fault(code: int, said: str | None) -> Fault:
-    """Returns the fault for a JSON-RPC error of a node."""
     kind: Kind = "unavailable"
     if code in _RATE_LIMITS:
         kind = "rate_limited"

@@ -76,7 +76,6 @@ def take_turns(healths: Sequence[NodeHealth], now: int) -> Turns:
 
 
 def after_fault(health: NodeHealth, fault: Fault, now: int) -> NodeHealth:
-    """Returns the health of a node after a fault."""
     if not _is_absence(fault):
         return HEALTHY
     asked = fault.retry_after_ms

@@ -175,8 +175,6 @@ class Rpc(AccountReads):
         min_slot: int | None = None,
         signal: Signal | None = None,
     ) -> Steps[list[SignatureStatus | None]]:
-        """Returns the statuses of signatures."""
-
         def read(result: Any) -> list[SignatureStatus | None]:
             slot_in(result, min_slot)
             values = values_in(result, len(signatures))
@@ -237,7 +235,6 @@ class Rpc(AccountReads):
         return self.ask("getSignaturesForAddress", params, read, None)
 
     def genesis_hash(self, *, signal: Signal | None = None) -> Steps[str]:
-        """Returns the hash of the first block."""
         return self.failover.ask(
             "getGenesisHash", lambda node, stop: node.genesis(stop), signal, unchecked=True
         )

@@ -30,8 +30,6 @@ class Accounts(NamedTuple):
 
 
 class OwnedToken(NamedTuple):
-    """A token account of an owner."""
-
     address: Address
     account: Account
 
@@ -90,8 +88,6 @@ class TokenBalanceChange(NamedTuple):
 
 
 class LandedTransaction(NamedTuple):
-    """A transaction that landed."""
-
     slot: int
     error: str | None
     # All signatures, the fee payer's first; base58.
