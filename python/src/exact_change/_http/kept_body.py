@@ -87,8 +87,10 @@ class KeptBody:
         )
 
 
-class _KeptStream(httpx.SyncByteStream):
-    def __init__(self, stream: httpx.SyncByteStream, kept: KeptBody) -> None:
+class _KeptStream(httpx.SyncByteStream, httpx.AsyncByteStream):
+    """A kept stream for both kinds of clients, because some streams of httpx serve both."""
+
+    def __init__(self, stream: Any, kept: KeptBody) -> None:
         self._stream = stream
         self.kept = kept
 
@@ -99,15 +101,6 @@ class _KeptStream(httpx.SyncByteStream):
             yield part
         self.kept.end(run)
 
-    def close(self) -> None:
-        self._stream.close()
-
-
-class _AsyncKeptStream(httpx.AsyncByteStream):
-    def __init__(self, stream: httpx.AsyncByteStream, kept: KeptBody) -> None:
-        self._stream = stream
-        self.kept = kept
-
     async def __aiter__(self) -> AsyncIterator[bytes]:
         run = self.kept.begin()
         async for part in self._stream:
@@ -115,14 +108,19 @@ class _AsyncKeptStream(httpx.AsyncByteStream):
             yield part
         self.kept.end(run)
 
+    def close(self) -> None:
+        if isinstance(self._stream, httpx.SyncByteStream):
+            self._stream.close()
+
     async def aclose(self) -> None:
-        await self._stream.aclose()
+        if isinstance(self._stream, httpx.AsyncByteStream):
+            await self._stream.aclose()
 
 
 def keep_body(request: httpx.Request) -> KeptBody:
     """Keeps a request's body. Keeps a body that can be read only once while it is sent."""
     stream = request.stream
-    if isinstance(stream, (_KeptStream, _AsyncKeptStream)):
+    if isinstance(stream, _KeptStream):
         return stream.kept
     if isinstance(stream, httpx.ByteStream):
         return KeptBody.of(b"".join(stream))
@@ -130,25 +128,5 @@ def keep_body(request: httpx.Request) -> KeptBody:
     parts = getattr(stream, "_stream", stream)
     is_read_once = isinstance(parts, (AsyncIterator, Iterator)) or hasattr(parts, "read")
     kept = KeptBody(is_read_once=is_read_once)
-    if isinstance(stream, httpx.AsyncByteStream) and not isinstance(stream, httpx.SyncByteStream):
-        request.stream = _AsyncKeptStream(stream, kept)
-    else:
-        request.stream = _BothKept(stream, kept)
+    request.stream = _KeptStream(stream, kept)
     return kept
-
-
-class _BothKept(_KeptStream, httpx.AsyncByteStream):
-    """A kept stream for both kinds of clients, because some streams of httpx serve both."""
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        stream: Any = self._stream
-        run = self.kept.begin()
-        async for part in stream:
-            self.kept.add(run, part)
-            yield part
-        self.kept.end(run)
-
-    async def aclose(self) -> None:
-        stream: Any = self._stream
-        if isinstance(stream, httpx.AsyncByteStream):
-            await stream.aclose()
