@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from ..._base.runtime import Runtime, since_then
-from ..._kernel.shared import SharedWork
 from ..._kernel.signals import Signal, check
-from ..._kernel.steps import sleep
-from ..._kernel.task import Steps
+from ..._kernel.steps import join, sleep, start
+from ..._kernel.task import Steps, Task
 from .rpc import Rpc
 from .types import SignatureStatus
 
@@ -36,7 +35,7 @@ class StatusBatch:
         batch = self._open
         batch.signatures.append(signature)
         place = len(batch.signatures) - 1
-        return (yield from batch.work.join(signal))[place]
+        return (yield from batch.join(signal))[place]
 
     def ask(self, batch: _Batch, signal: Signal) -> Steps[list[SignatureStatus | None]]:
         """Asks for the signatures of a batch, once its turn has come."""
@@ -52,8 +51,24 @@ class StatusBatch:
 
 
 class _Batch:
+    """Signatures that share a request; its callers wait for it, each for as long as it likes."""
+
     def __init__(self, owner: StatusBatch) -> None:
         self.signatures: list[str] = []
-        self.work: SharedWork[list[SignatureStatus | None]] = SharedWork(
-            lambda signal: owner.ask(self, signal), lambda: owner.close(self)
-        )
+        self._owner = owner
+        self._signal = Signal()
+        self._task: Task[list[SignatureStatus | None]] | None = None
+        self._waiting = 0
+
+    def join(self, signal: Signal) -> Steps[list[SignatureStatus | None]]:
+        """Returns the answer. If the last caller leaves before it, the request ends."""
+        if self._task is None:
+            self._task = yield from start(self._owner.ask(self, self._signal))
+        self._waiting += 1
+        try:
+            return (yield from join(self._task, signal))
+        finally:
+            self._waiting -= 1
+            if self._waiting == 0 and not self._task.is_settled:
+                self._owner.close(self)
+                self._signal.abort(signal.reason)

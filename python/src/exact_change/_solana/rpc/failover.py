@@ -10,7 +10,7 @@ from ..._kernel.signals import Signal
 from ..._kernel.steps import both, bounded, done, sleep
 from ..._kernel.task import Steps
 from ...errors import ExactChangeError
-from .fault import Fault, to_error, worst_fault
+from .fault import Fault, late, to_error, worst_fault
 from .health import HEALTHY, NodeHealth, after_fault, take_turns
 from .node import Node
 
@@ -58,7 +58,7 @@ class Failover:
             return self._rounds(ask, stop, unchecked)
 
         try:
-            return (yield from bounded(self.timeout_ms, _late, [signal, self.closing], rounds))
+            return (yield from bounded(self.timeout_ms, late, [signal, self.closing], rounds))
         except Fault as fault:
             # If there is only one node, it caused the timeout of the whole call.
             if len(self.nodes) == 1:
@@ -99,7 +99,7 @@ class Failover:
             before = node.health = node.health._replace(probing=probe)
             try:
                 asking = functools.partial(_asked, node, ask, unchecked)
-                value = yield from bounded(share, _late, [stop], asking)
+                value = yield from bounded(share, late, [stop], asking)
             except Exception as error:
                 if stop.aborted or not isinstance(error, Fault):
                     # A caller that gave up says nothing about the node.
@@ -159,7 +159,3 @@ def _pause_after(faults: Sequence[Fault]) -> float | None:
     pauses = [max(_PAUSE_MS, fault.retry_after_ms or 0) for fault in faults if fault.is_transient]
     shortest = min(pauses, default=float("inf"))
     return shortest if shortest <= _MAX_PAUSE_MS else None
-
-
-def _late() -> Fault:
-    return Fault("timeout", "it did not answer in time")

@@ -95,6 +95,11 @@ def json_rpc_fault(code: int, said: str | None) -> Fault:
     return Fault(kind, f"it answered with JSON-RPC error {code}", code=code, said=said)
 
 
+def late() -> Fault:
+    """Returns the fault of a node that does not answer in time."""
+    return Fault("timeout", "it did not answer in time")
+
+
 def worst_fault(faults: Sequence[Fault]) -> Fault:
     """Returns the fault that says most among the faults of several nodes."""
     if not faults:

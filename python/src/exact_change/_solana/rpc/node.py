@@ -15,7 +15,7 @@ from ..._kernel.signals import Signal
 from ..._kernel.steps import bounded, join, start
 from ..._kernel.task import Steps, Task
 from ..address import is_address
-from .fault import Fault, json_rpc_fault, shown_host
+from .fault import Fault, json_rpc_fault, late, shown_host
 from .health import HEALTHY, NodeHealth
 from .types import Tip
 
@@ -75,7 +75,7 @@ class Node:
         """Returns the hash of its first block; calls that wait share the request."""
         if self._genesis is None or self._genesis.error is not None:
             self._genesis = yield from start(
-                bounded(self._timeout_ms, _late, [self._closing], self._ask_genesis)
+                bounded(self._timeout_ms, late, [self._closing], self._ask_genesis)
             )
         return (yield from join(self._genesis, signal))
 
@@ -122,7 +122,3 @@ class Node:
 def network_of(genesis_hash: str) -> str:
     """Returns the CAIP-2 id of the network with this first block."""
     return f"solana:{genesis_hash[:32]}"
-
-
-def _late() -> Fault:
-    return Fault("timeout", "it did not answer in time")
