@@ -18,7 +18,7 @@ from ._config.options import (
     parse_network,
     parse_timeouts,
 )
-from ._http.own import HttpPort
+from ._http.own import HttpPort, LoopHttp, ThreadHttp
 from ._kernel.hosts import loop_host, threads
 from ._kernel.steps import ensure, quiet
 from ._kernel.task import Steps
@@ -132,11 +132,8 @@ def inspect_swap(transaction: str | bytes, **options: Unpack[InspectOptions]) ->
     ... )
     >>> print(verdict.summary)
     """
-    from ._http.inner import thread_transport
-    from ._http.own import ThreadHttp
-
     terms = _parse(options)
-    http = ThreadHttp(terms.http_transport, lambda: thread_transport(terms.trust_env))
+    http = ThreadHttp(terms.http_transport, terms.trust_env)
     return threads.run(terms.over(http, transaction))
 
 
@@ -144,11 +141,8 @@ async def inspect_swap_async(
     transaction: str | bytes, **options: Unpack[InspectOptions]
 ) -> SwapVerdict:
     """Judges a swap transaction as :func:`inspect_swap` does, on an event loop."""
-    from ._http.inner import loop_transport
-    from ._http.own import LoopHttp
-
     terms = _parse(options)
-    http = LoopHttp(terms.http_transport, lambda: loop_transport(terms.trust_env))
+    http = LoopHttp(terms.http_transport, terms.trust_env)
     return await loop_host().run(terms.over(http, transaction))
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 from ._config.options import Config
 from ._events import Events
+from ._http.own import HttpPort, LoopHttp, ThreadHttp
 from ._kernel.fork import ForkLock
 from ._kernel.hosts import forget_closed, loop_host, this_loop
 from ._kernel.signals import Signal
@@ -60,12 +61,8 @@ class Payer:
         with self._lock:
             self._check()
             if self._thread is None:
-                from ._http.inner import thread_transport
-                from ._http.own import ThreadHttp
-
                 config = self.config
-                http = ThreadHttp(config.http_transport, lambda: thread_transport(config.trust_env))
-                self._thread = self._make(http)
+                self._thread = self._make(ThreadHttp(config.http_transport, config.trust_env))
             return self._thread
 
     async def on_loop(
@@ -97,12 +94,8 @@ class Payer:
             self._check()
             engine = self._loops.get(loop)
             if engine is None:
-                from ._http.inner import loop_transport
-                from ._http.own import LoopHttp
-
                 forget_closed(self._loops)
-                config = self.config
-                http = LoopHttp(config.http_transport, lambda: loop_transport(config.trust_env))
+                http = LoopHttp(self.config.http_transport, self.config.trust_env)
                 engine = self._loops[loop] = self._make(http)
             return engine
 
@@ -135,7 +128,7 @@ class Payer:
             self._thread = None
             self._loops = weakref.WeakKeyDictionary()
 
-    def _make(self, http: Any) -> Engine:
+    def _make(self, http: HttpPort) -> Engine:
         from ._payments.context import PaymentContext
         from ._payments.engine import Engine
 
@@ -148,6 +141,5 @@ _is_loaded = False
 def _load() -> None:
     """Loads most of the library. It takes 0.1 s, so it must not run on an event loop."""
     global _is_loaded
-    for name in ("_http.own", "_payments.engine"):
-        importlib.import_module(f".{name}", __package__)
+    importlib.import_module("._payments.engine", __package__)
     _is_loaded = True

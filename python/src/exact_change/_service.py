@@ -15,7 +15,6 @@ from ._base.runtime import system_runtime
 from ._config.addresses import parse_service_url
 from ._config.options import parse_ms
 from ._config.swap_request import check_names
-from ._http.inner import loop_transport, thread_transport
 from ._http.own import HttpPort, LoopHttp, ThreadHttp
 from ._http.terms import parts_of
 from ._kernel.hosts import loop_host, this_loop, threads
@@ -160,7 +159,7 @@ class Service(_Caller, Closing):
         if self._process != os.getpid():
             self._begin()
         if self._http is None:
-            self._http = ThreadHttp(self._transport, lambda: thread_transport(self._trust_env))
+            self._http = ThreadHttp(self._transport, self._trust_env)
         signal = Signal()
         return threads.run(ask(self._over(self._http), signal), signal)
 
@@ -210,7 +209,6 @@ class AsyncService(_Caller, AsyncClosing):
         loop = this_loop()
         http = self._https.get(loop)
         if http is None:
-            http = LoopHttp(self._transport, lambda: loop_transport(self._trust_env))
-            self._https[loop] = http
+            http = self._https[loop] = LoopHttp(self._transport, self._trust_env)
         signal = Signal()
         return await loop_host().run(ask(self._over(http), signal), signal)

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from exact_change._base.network import SOLANA_MAINNET, TOKEN_PROGRAM, WSOL_MINT
 from exact_change._base.runtime import system_runtime
-from exact_change._http.inner import thread_transport
 from exact_change._http.own import ThreadHttp
 from exact_change._kernel.hosts import threads
 from exact_change._solana.rpc.blockhash import BlockhashSource
@@ -13,7 +12,7 @@ from ..node import Sandbox
 
 
 def test_reads_accounts_rent_blockhash_and_fees_of_a_node(sandbox: Sandbox) -> None:
-    http = ThreadHttp(None, lambda: thread_transport(False))
+    http = ThreadHttp(None, False)
     rpc = connect([sandbox.rpc_url], http, system_runtime, 5_000, SOLANA_MAINNET)
     wallet = sandbox.wallet(SOL="0.5", USDC="2")
     mint = sandbox.mint("USDC")

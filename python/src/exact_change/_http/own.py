@@ -15,6 +15,7 @@ from .._base.headers import Headers
 from .._kernel.signals import Signal
 from .._kernel.steps import await_, call
 from .._kernel.task import Steps
+from .inner import loop_transport, thread_transport
 
 T = TypeVar("T")
 # The extension by which an interceptor that patches all of httpx knows the library's own requests.
@@ -100,18 +101,16 @@ class _Body:
 class ThreadHttp:
     """Sends by a transport that blocks, in worker threads."""
 
-    def __init__(
-        self, callers_transport: httpx.BaseTransport | None, make: Callable[[], httpx.BaseTransport]
-    ) -> None:
+    def __init__(self, callers_transport: httpx.BaseTransport | None, trust_env: bool) -> None:
         self._callers_transport = callers_transport
-        self._make = make
+        self._trust_env = trust_env
         self._own_transport: httpx.BaseTransport | None = None
         self._is_closed = False
 
     def send(self, request: Request, signal: Signal | None) -> Steps[Answer]:
         # Make it here, in a turn: two threads would each make a transport.
         if self._callers_transport is None and self._own_transport is None:
-            self._own_transport = _made(self._make)
+            self._own_transport = _made(thread_transport, self._trust_env)
         return call(lambda: self._send(request, signal), signal)
 
     def close(self) -> Steps[None]:
@@ -134,13 +133,9 @@ class ThreadHttp:
 class LoopHttp:
     """Sends by a transport of asyncio."""
 
-    def __init__(
-        self,
-        callers_transport: httpx.AsyncBaseTransport | None,
-        make: Callable[[], httpx.AsyncBaseTransport],
-    ) -> None:
+    def __init__(self, callers_transport: httpx.AsyncBaseTransport | None, trust_env: bool) -> None:
         self._callers_transport = callers_transport
-        self._make = make
+        self._trust_env = trust_env
         self._own_transport: httpx.AsyncBaseTransport | None = None
         self._is_closed = False
 
@@ -159,14 +154,14 @@ class LoopHttp:
         if self._is_closed:
             raise LostError("The client was closed.")
         if self._own_transport is None:
-            self._own_transport = _made(self._make)
+            self._own_transport = _made(loop_transport, self._trust_env)
         return self._own_transport
 
 
-def _made(make: Callable[[], T]) -> T:
+def _made(make: Callable[[bool], T], trust_env: bool) -> T:
     """Returns a new transport. It reads files, and a process may have too many open already."""
     try:
-        return make()
+        return make(trust_env)
     except OSError as error:
         raise LostError(f"{type(error).__name__}: {error}") from None
 
