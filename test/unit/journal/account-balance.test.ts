@@ -53,15 +53,6 @@ describe('the available amount', () => {
 });
 
 describe('a hold', () => {
-  it('counts until it ends', () => {
-    const two = after(seen(100n), held('a', 30n), held('b', 50n));
-    expect([heldOf(two), known(two)]).toEqual([80n, 100n]);
-    const afterRelease = release(two, 'a');
-    expect([heldOf(afterRelease), known(afterRelease)]).toEqual([50n, 100n]);
-    const afterSpend = spend(afterRelease, 'b');
-    expect([heldOf(afterSpend), known(afterSpend)]).toEqual([0n, 50n]);
-  });
-
   it.each([
     ['spent', 'spent', 70n],
     ['spent', 'released', 70n],

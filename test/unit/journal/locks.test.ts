@@ -39,16 +39,6 @@ describe('a lock', () => {
     await expect(locks.hold(['x', 'y'], () => Promise.resolve(5))).resolves.toBe(5);
   });
 
-  it('is taken once when it is named twice', async () => {
-    await expect(createLocks().hold(['x', 'x', 'y', 'x'], () => Promise.resolve(1))).resolves.toBe(
-      1,
-    );
-  });
-
-  it('runs the work at once when no name is given', async () => {
-    await expect(createLocks().hold([], () => Promise.resolve(1))).resolves.toBe(1);
-  });
-
   it('admits no newcomer while it passes to the next holder', async () => {
     const locks = createLocks();
     let inside = 0;
