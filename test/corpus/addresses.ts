@@ -117,25 +117,10 @@ export const own = (mint: Address): Address => tokenOf(WALLET, mint);
 /** Returns the attacker's associated token account. */
 export const theirs = (mint: Address): Address => tokenOf(ATTACKER, mint);
 
+const { token, token2022 } = PROGRAMS;
 /** The wallet's PYUSD account, derived as if the mint belonged to the older token program. */
-export const OWN_PYUSD_OF_WRONG_PROGRAM = await associatedToken(
-  WALLET,
-  MINTS.pyusd,
-  PROGRAMS.token,
-);
+export const OWN_PYUSD_OF_WRONG_PROGRAM = await associatedToken(WALLET, MINTS.pyusd, token);
 /** The wallet's USDC account, derived as if the mint belonged to Token-2022. */
-export const OWN_USDC_OF_WRONG_PROGRAM = await associatedToken(
-  WALLET,
-  MINTS.usdc,
-  PROGRAMS.token2022,
-);
-export const OWN_USDT_OF_WRONG_PROGRAM = await associatedToken(
-  WALLET,
-  MINTS.usdt,
-  PROGRAMS.token2022,
-);
-export const OWN_WSOL_OF_WRONG_PROGRAM = await associatedToken(
-  WALLET,
-  MINTS.wsol,
-  PROGRAMS.token2022,
-);
+export const OWN_USDC_OF_WRONG_PROGRAM = await associatedToken(WALLET, MINTS.usdc, token2022);
+export const OWN_USDT_OF_WRONG_PROGRAM = await associatedToken(WALLET, MINTS.usdt, token2022);
+export const OWN_WSOL_OF_WRONG_PROGRAM = await associatedToken(WALLET, MINTS.wsol, token2022);
