@@ -6,7 +6,7 @@ import os
 import signal
 from typing import Any, Callable
 
-from exact_change._journal.file.open_log import open_log
+from exact_change._journal.file.shared import open_log
 from exact_change._journal.log.journal import LogJournal
 from exact_change._journal.log.port import SharedLog
 from exact_change._kernel.hosts import threads

@@ -40,7 +40,7 @@ class _Refusal(Exception):
 
 
 class FileLog:
-    """A log in a file; :func:`~exact_change._journal.file.open_log.open_log` opens it."""
+    """A log in a file; :func:`~exact_change._journal.file.shared.open_log` opens it."""
 
     def __init__(
         self, path: str, life: Life, history: History, tail: Tail, compact_from: int

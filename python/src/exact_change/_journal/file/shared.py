@@ -1,4 +1,4 @@
-"""The logs that journals of this process share, one for each file."""
+"""Opens the logs that journals of this process share, one for each file."""
 
 from __future__ import annotations
 
@@ -6,11 +6,20 @@ import os
 
 from ..._kernel.fork import in_child
 from ..._kernel.hosts import threads
-from ..._kernel.steps import join, settled
+from ..._kernel.steps import call, join, settled
 from ..._kernel.task import Steps, Task, begin
 from ..log.port import SharedLog
+from ..store_types import Archive
+from .history import History
 from .log import FileLog
-from .open_log import open_log
+from .only_path import open_journal_file
+from .signs import Life
+from .tail import ThisProcess, tail_of
+
+# Bytes from which on a file may be worth a rewrite.
+_COMPACT_FROM = 4 * 1024 * 1024
+# How many of the last closed attempts stay in a rewritten file.
+_RECENT = 256
 
 
 class _Entry:
@@ -75,3 +84,30 @@ def share_log(path: str) -> Steps[SharedLog]:
             yield from join(shared.closing)
 
     return SharedLog(log, leave)
+
+
+def open_log(
+    path: str, *, compact_from: int = _COMPACT_FROM, recent: int = _RECENT
+) -> Steps[FileLog]:
+    """Opens the journal at a path, or makes it.
+
+    Raises ``journal_locked`` if an invisible process may use the file, and ``invalid_option`` for
+    the file of another version. Also raises ``journal_damaged``, or a disk error.
+    """
+    directory = os.path.dirname(path)
+    life = yield from call(lambda: Life(directory))
+    history = History(f"{path}.history")
+    try:
+        file = yield from open_journal_file(path, life.id)
+        archive = Archive(history.recall, recent)
+        tail = yield from tail_of(path, file, ThisProcess(life.id, life.seat), archive)
+    except BaseException:
+        life.end()
+        raise
+    log = FileLog(path, life, history, tail, compact_from)
+    try:
+        yield from log.sit_down()
+        return log
+    except Exception:
+        yield from log.close()
+        raise
