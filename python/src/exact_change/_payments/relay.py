@@ -10,10 +10,13 @@ from .._kernel.signals import Signal
 from .._kernel.steps import both
 from .._kernel.task import Steps
 from .._solana.address import Address
+from .._swap.finish import SwapDeps
+from .._swap.prepare import SwapOrder
 from .._swap.read_facts import new_account_rent
 from .._swap.relayer import Relayer
-from .._swap.sign_relayed import RelayOffer
-from ..errors import ExactChangeError, failure
+from .._swap.sign import SwapSigned, Wallet, sign_swap
+from .._swap.sign_relayed import RelayOffer, sign_relayed
+from ..errors import ExactChangeError, failure, is_code
 from .context import PaymentContext
 from .funds import Funding
 from .holdings import read_all_holdings
@@ -103,8 +106,46 @@ def _has_sol(context: PaymentContext, output_mint: Address, signal: Signal | Non
     return holdings.lamports - held >= minimum + context.config.policy.max_fee_lamports + rent
 
 
-def not_relayed(short: ExactChangeError, cause: ExactChangeError) -> ExactChangeError:
-    """Returns the error of a swap that the relayer did not pay for, with its reason."""
+def sign_swap_paid(
+    context: PaymentContext,
+    deps: SwapDeps,
+    wallet: Wallet,
+    order: SwapOrder,
+    relay: RelayOffer | None,
+    *,
+    is_approved: bool,
+) -> Steps[SwapSigned]:
+    """Signs a swap; if the wallet has too little SOL, the relayer of the options pays.
+
+    Raises the errors of ``sign_swap`` and ``sign_relayed``. The cause of ``insufficient_sol`` is
+    the relayer's error.
+    """
+    try:
+        return (yield from sign_swap(deps, wallet, order))
+    except ExactChangeError as error:
+        if not is_code(error, "insufficient_sol"):
+            raise
+        short = error
+
+    def with_cause(cause: Exception) -> Exception:
+        is_aborted = order.signal is not None and order.signal.aborted
+        if isinstance(cause, ExactChangeError) and not is_aborted:
+            return _not_relayed(short, cause)
+        return cause
+
+    offer = relay
+    # If the approved plan had no relayer's fee, do not use a relayer.
+    if offer is None and not is_approved:
+        try:
+            offer = yield from relay_offer(context, [order.bounds.input_mint], order.signal)
+        except Exception as cause:
+            raise with_cause(cause)
+    if offer is None:
+        raise short
+    return (yield from sign_relayed(deps, wallet, order, offer, with_cause))
+
+
+def _not_relayed(short: ExactChangeError, cause: ExactChangeError) -> ExactChangeError:
     return failure(
         "insufficient_sol",
         f"{short.message} The relayer did not pay for it: {cause.message}",

@@ -15,8 +15,8 @@ from .._solana.message import assemble_transaction
 from .._solana.types import Lifetime
 from .._x402.exact import build_exact_payment, carries_nonce
 from .._x402.facilitator_layout import refuses_form
-from .._x402.facts import BuiltPayment, PaymentFacts
 from .._x402.payload import attach_payment
+from .._x402.types import BuiltPayment, PaymentFacts
 from ..errors import failure
 from .choose import Choice
 from .context import PaymentContext

@@ -30,7 +30,7 @@ from .context import PaymentContext
 from .landing import Quoted, SwapHooks, land_exclusively
 from .quote_within import WorstPrice, past_approval
 from .reconcile.swap_end import Swapped
-from .sign_swap import sign_swap_paid
+from .relay import sign_swap_paid
 from .signer import timed_signer
 from .swap_build import build_for
 from .swap_cost import SwapTaking, is_over_cap, taking_of
