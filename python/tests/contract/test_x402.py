@@ -11,14 +11,13 @@ from exact_change._base.network import SOLANA_MAINNET
 from exact_change._payments.fingerprint import fingerprint_of
 from exact_change._solana.message import assemble_transaction
 from exact_change._x402.exact import build_exact_payment
-from exact_change._x402.facts import PaymentFacts
 from exact_change._x402.header import decode_header, encode_header
 from exact_change._x402.offers import judge_offers
 from exact_change._x402.parse import parse_payment_required
 from exact_change._x402.payload import attach_payment, check_header, transaction_in
 from exact_change._x402.self_check import check_own_payment
 from exact_change._x402.settlement import read_settlement, rejection_reason
-from exact_change._x402.types import Offer
+from exact_change._x402.types import Offer, PaymentFacts
 from exact_change.errors import ExactChangeError
 
 from ..spec import data, of, plain, vectors

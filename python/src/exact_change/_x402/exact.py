@@ -5,9 +5,8 @@ from __future__ import annotations
 from .._solana.compile import compile_message
 from .._solana.instructions import compute_unit_limit, compute_unit_price, memo, transfer_checked
 from ..errors import failure
-from .facts import BuiltPayment, PaymentFacts
 from .self_check import check_own_payment
-from .types import Offer
+from .types import BuiltPayment, Offer, PaymentFacts
 
 # A limit that hosted facilitators take without question (x402.md 2.4).
 _COMPUTE_UNITS = 20_000

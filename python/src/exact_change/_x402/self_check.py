@@ -13,7 +13,7 @@ from .._solana.address import Address
 from .._solana.message import DecodedInstruction, decode_message
 from .._solana.tokens import associated_token_address
 from ..errors import ExactChangeError, failure
-from .facts import PaymentFacts
+from .types import PaymentFacts
 
 
 class _Plain(NamedTuple):
