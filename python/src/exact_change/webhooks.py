@@ -11,7 +11,7 @@ from typing import Any, Iterable, Mapping, NamedTuple, Sequence, cast
 
 from typing_extensions import Literal, Protocol
 
-from ._base.js import parse_json, utf16_length
+from ._base.js import SURROGATE, parse_json, utf16_length
 from ._base.json_types import is_integer, is_list, is_number, is_record
 from ._base.options import refuse
 from ._base.runtime import system_runtime
@@ -30,7 +30,6 @@ _MIN_KEY_BYTES, _MAX_KEY_BYTES = 24, 64
 _MAX_SECRET = 128
 _MAX_SECRETS = 10
 _MAX_TOLERANCE_SECONDS = 86_400
-_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
 class Headers(Protocol):
@@ -199,7 +198,7 @@ def _bytes_of(body: str | bytes) -> bytes:
         raise _unverified("the body is larger than any that is sent")
     if isinstance(body, str):
         # A lone surrogate has no UTF-8, so it would be signed as another character.
-        if _HALF_CHARACTER.search(body) is not None:
+        if SURROGATE.search(body) is not None:
             raise _unverified("the body is no UTF-8")
         return body.encode()
     try:

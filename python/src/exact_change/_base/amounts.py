@@ -7,6 +7,8 @@ import re
 U64_MAX = 2**64 - 1
 # Decimals of a dollar amount inside the library.
 USD_DECIMALS = 6
+# Basis points of the whole.
+WHOLE_BPS = 10_000
 
 _BASE_UNITS = re.compile("(?:0|[1-9][0-9]{0,19})")
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,19})(?:\.([0-9]{1,18}))?")

@@ -10,7 +10,10 @@ from typing import Any, cast
 
 from .json_types import is_list, is_record
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+# The largest integer that JavaScript reads exactly from JSON.
+MAX_SAFE = 2**53 - 1
+# Half of a character: no encoding has it alone.
+SURROGATE = re.compile("[\ud800-\udfff]")
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -24,7 +27,7 @@ def stringify(value: object) -> str:
     if isinstance(value, float) or _FLOAT.search(text) is not None:
         text = _write(value)
     # UTF-8 cannot encode a lone surrogate, so it is escaped.
-    return text if text.isascii() else _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+    return text if text.isascii() else SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
 def parse_json(text: str | bytes) -> Any:

@@ -7,7 +7,7 @@ import re
 from datetime import datetime, timedelta, timezone
 from typing import Any, Mapping, Sequence
 
-from .._base.js import utf16_slice
+from .._base.js import SURROGATE, utf16_slice
 from .._base.urls import parse_address
 from .types import Attempt
 
@@ -15,7 +15,6 @@ _MAX_URL = 2_048
 # A method is a short word, but an HTTP client may let a caller use any text.
 _MAX_METHOD = 64
 _PLAIN_ID = re.compile("[A-Za-z0-9_-]{1,100}")
-_HALF = re.compile("[\ud800-\udfff]")
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -112,7 +111,7 @@ def _plain(text: str) -> str:
     """Returns text as it is if it is short and plain, otherwise its hash."""
     if _PLAIN_ID.fullmatch(text) is not None:
         return text
-    return hashlib.sha256(_HALF.sub("\ufffd", text).encode()).hexdigest()
+    return hashlib.sha256(SURROGATE.sub("\ufffd", text).encode()).hexdigest()
 
 
 def _about(attempt: Attempt) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, Sequence
 
 from .._base.amounts import parse_amount
 from .._base.base64_text import decode_base64
-from .._base.js import js_number, parse_json
+from .._base.js import MAX_SAFE, js_number, parse_json
 from .._base.json_types import is_list, is_number, is_record, record_of
 from .._base.text import clean_text
 from .._solana.address import is_address
@@ -22,7 +22,6 @@ _MAX_ACCOUNTS = 256
 _MAX_DATA_BYTES = 1232
 _MAX_TABLES = 64
 _FRACTION = re.compile(r"-?[0-9]{1,4}(\.[0-9]{1,40})?(e-?[0-9]{1,2})?", re.IGNORECASE)
-_SAFE = 2**53 - 1
 
 
 def invalid_answer(reason: str, cause: Exception | None = None) -> ExactChangeError:
@@ -108,7 +107,7 @@ def _impact_bps(fraction: object) -> int | None:
     if not isinstance(text, str) or _FRACTION.fullmatch(text) is None:
         return None
     bps = math.ceil(float(text) * 10_000 - 1e-9)
-    return bps if abs(bps) <= _SAFE else None
+    return bps if abs(bps) <= MAX_SAFE else None
 
 
 def _route_of(plan: object) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, NamedTuple, Sequence
 
+from .._base.amounts import WHOLE_BPS
 from .._kernel.signals import Signal, check, follow
 from .._kernel.steps import Forget, all_of, fails_on, join, park, start, timer
 from .._kernel.task import Host, Steps, Task, Wake
@@ -19,8 +20,6 @@ _PATIENCE_MS = 500
 # Basis points of a swap's output. Losses that differ by less count as equal: the selling price of a
 # token that is not a dollar hides the cost of its market.
 _SAME_BPS = 25
-# Basis points of the whole.
-_WHOLE = 10_000
 
 
 class Tried(NamedTuple):
@@ -155,4 +154,4 @@ def _loss_of(
     output = None if output_price is None else output_price.least(int(quote.out_amount))
     if input_price is None or not output:
         return None
-    return (input_price.about(int(quote.in_amount)) - output) * _WHOLE // output
+    return (input_price.about(int(quote.in_amount)) - output) * WHOLE_BPS // output

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Sequence
 
-from .._base.amounts import U64_MAX, USD_DECIMALS, ceil_div, parse_amount
+from .._base.amounts import U64_MAX, USD_DECIMALS, WHOLE_BPS, ceil_div, parse_amount
 from .._base.network import PinnedMint, pinned_mint, pinned_mints
 from .._base.runtime import since_then
 from .._config.swap_request import ResolvedRequest
@@ -20,8 +20,6 @@ from .memory import PriceSeen, make_room
 
 # Basis points between the buying and the selling price of a token. No quote shows the buying price.
 _SPREAD_BPS = 100
-# Basis points of the whole.
-_WHOLE = 10_000
 # A price for caps need not be exact, so it may be a minute old.
 _PRICE_MAX_AGE_MS = 60_000
 # A payment takes less time from its choice to its swap.
@@ -67,7 +65,7 @@ class UsdPrice(NamedTuple):
         A token that is not a dollar counts above its selling price, by the spread of its market.
         """
         about = self.about(amount)
-        return about if self.is_par else ceil_div(about * (_WHOLE + _SPREAD_BPS), _WHOLE)
+        return about if self.is_par else ceil_div(about * (WHOLE_BPS + _SPREAD_BPS), WHOLE_BPS)
 
     def about(self, amount: int) -> int:
         """Returns the value at the selling price, rounded up, because a quote is rounded down."""

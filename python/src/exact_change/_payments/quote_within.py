@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Callable, NamedTuple
 
+from .._base.amounts import WHOLE_BPS
 from .._config.swap_request import ResolvedRequest
 from .._kernel.task import Steps
 from .._swap.types import SwapQuote
 from ..errors import ExactChangeError, failure
 
-# Basis points of the whole.
-_WHOLE = 10_000
 # Prices move by about this much between two quotes.
 _HEADROOM_BPS = 1
 _MOST_QUOTES = 3
@@ -60,4 +59,4 @@ def _slippage_left(quote: SwapQuote, worst: WorstPrice) -> int:
     room, base = worst.max_in - input_amount, input_amount
     if quote.swap_mode == "ExactIn":
         room, base = output_amount - worst.min_out, output_amount
-    return -1 if room < 0 else room * _WHOLE // base - _HEADROOM_BPS
+    return -1 if room < 0 else room * WHOLE_BPS // base - _HEADROOM_BPS

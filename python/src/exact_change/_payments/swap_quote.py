@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Mapping
 
-from .._base.amounts import ceil_div, parse_amount
+from .._base.amounts import WHOLE_BPS, ceil_div, parse_amount
 from .._base.network import pinned_mint
 from .._base.token_text import amount_text
 from .._config.swap_request import ResolvedRequest
@@ -18,8 +18,6 @@ from ..errors import ExactChangeError, failure
 from .context import PaymentContext
 from .prices import UsdPrice, at_par, usd_price_of
 
-# Basis points of the whole.
-_WHOLE = 10_000
 # A loss that is always allowed: a tenth of a cent, about the swap's network fee. A small amount may
 # lose more than the limit by rounding alone.
 _SLACK_MICRO_USD = 1_000
@@ -194,9 +192,9 @@ def _check_loss(
 
 
 def _check_share(paid: int, got: int, limit_bps: int) -> None:
-    if got * _WHOLE >= paid * (_WHOLE - limit_bps):
+    if got * WHOLE_BPS >= paid * (WHOLE_BPS - limit_bps):
         return
-    loss = ceil_div((paid - got) * _WHOLE, paid)
+    loss = ceil_div((paid - got) * WHOLE_BPS, paid)
     raise failure(
         "swap_overhead_too_high",
         f"The swap would lose {loss} basis points besides slippage; policy.max_swap_loss_bps is "

@@ -6,7 +6,7 @@ import base64
 from typing import Any, Mapping, NamedTuple, Sequence
 
 from .._base.base64_text import decode_base64
-from .._base.js import parse_json, stringify
+from .._base.js import MAX_SAFE, parse_json, stringify
 from .._base.json_types import Record, is_list, is_number, is_record, record_of
 from .._base.runtime import Runtime
 from .._http.asking import PeerHttp
@@ -19,8 +19,6 @@ from ..errors import ExactChangeError, failure
 
 # No honest answer is longer.
 _MAX_BODY_BYTES = 256 * 1024
-# The highest fee without rounding: Kora sends a JSON number, which holds only 53 bits.
-_MOST_EXACT = 2**53 - 1
 
 
 class RelayerFacts(NamedTuple):
@@ -73,7 +71,8 @@ class Relayer:
         if addresses != (facts.fee_payer, facts.pay_to):
             raise _unusable("it names another payer than before")
         fee = answer.get("fee_in_token")
-        if not is_number(fee) or not 0 <= fee <= _MOST_EXACT or fee != int(fee):
+        # Kora sends a JSON number, which holds only 53 bits.
+        if not is_number(fee) or not 0 <= fee <= MAX_SAFE or fee != int(fee):
             raise _unusable("its fee is no amount")
         return int(fee)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .._base.amounts import U64_MAX, ceil_div
+from .._base.amounts import U64_MAX, WHOLE_BPS, ceil_div
 from .._base.network import SOLANA_MAINNET
 from .._base.token_text import amount_text
 from .._kernel.signals import Signal
@@ -16,7 +16,6 @@ from .types import QuoteIntent, SwapProvider, SwapQuote
 
 _MAX_CALLS = 4
 _GOOD_ENOUGH_BPS = 50
-_WHOLE = 10_000
 
 
 class ExactOutput(NamedTuple):
@@ -52,13 +51,13 @@ def size_exact_in(
         if least >= target:
             # Every further input is smaller, so this quote is the best so far.
             best = quote
-            if (least - target) * _WHOLE // target <= _GOOD_ENOUGH_BPS:
+            if (least - target) * WHOLE_BPS // target <= _GOOD_ENOUGH_BPS:
                 break
         else:
             pad_bps *= 3
         following = amount * 10
         if least > 0:
-            following = ceil_div(amount * target * (_WHOLE + pad_bps), least * _WHOLE)
+            following = ceil_div(amount * target * (WHOLE_BPS + pad_bps), least * WHOLE_BPS)
         following = min(following, U64_MAX)
         if following == amount or (best is not None and following >= int(best.in_amount)):
             break

@@ -8,14 +8,13 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Mapping, Sequence
 
-from .._base.js import utf16_length
+from .._base.js import MAX_SAFE, utf16_length
 from .._base.json_types import is_list, is_number, is_record
 from .._base.text import clean_text
 
 # Returns the checked value; raises `Misfit`.
 Schema = Callable[[Any], Any]
 _SHOWN_PATH = 100
-_SAFE = 2**53 - 1
 # Names that JavaScript does not take as names of fields.
 _FORBIDDEN = ("__proto__", "constructor", "prototype")
 
@@ -98,7 +97,7 @@ def within(least: int, most: int, rule: str | None = None) -> Schema:
 
 
 # A whole number that JSON carries exactly; no such field is money.
-count = within(0, _SAFE)
+count = within(0, MAX_SAFE)
 
 
 def finite(rule: str = "must be a number.") -> Schema:

@@ -7,7 +7,7 @@ import math
 import re
 from typing import Any, NamedTuple, cast
 
-from .._base.js import is_deeper, utf16_length
+from .._base.js import MAX_SAFE, is_deeper, utf16_length
 from .._base.json_types import is_integer, is_list, is_record
 from .._spec import table
 
@@ -24,8 +24,6 @@ _FORBIDDEN_KEYS = ("__proto__", "constructor", "prototype")
 # judged and never rounded.
 _MONEY_KEYS = ("amount", "maxAmountRequired")
 _PLAIN_INTEGER = re.compile("(?:0|[1-9][0-9]*)")
-# The largest integer that JavaScript reads exactly from JSON.
-SAFE = 2**53 - 1
 
 
 class JsonReading(NamedTuple):
@@ -94,7 +92,7 @@ def _number(value: float) -> float | int:
     if not math.isfinite(value):
         raise _Unreadable("it holds a number out of range")
     # JSON has one type of number: 1.0 is 1.
-    return int(value) if value.is_integer() and abs(value) <= SAFE else value
+    return int(value) if value.is_integer() and abs(value) <= MAX_SAFE else value
 
 
 def _bounded(text: str) -> str:
@@ -118,7 +116,7 @@ def _copy(value: object, depth: int, budget: list[int]) -> Any:
     if isinstance(value, str):
         return _bounded(value)
     if is_integer(value) or isinstance(value, float):
-        return value if is_integer(value) and abs(value) <= SAFE else _number(float(value))
+        return value if is_integer(value) and abs(value) <= MAX_SAFE else _number(float(value))
     if depth > MAX_DEPTH and (is_record(value) or is_list(value)):
         raise _Unreadable("it is nested too deeply")
     if is_list(value):
