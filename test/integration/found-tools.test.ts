@@ -49,7 +49,6 @@ describe('the paid_fetch tool', () => {
       },
       data: { receipt: { state: 'settled' } },
     });
-    expect(result.untrusted).toContain('half of it');
   });
 
   it('reports funds as uncertain when it is aborted while the seller settles', async () => {
