@@ -289,35 +289,3 @@ it('releases a claim that was taken in spite of an error before the next call lo
   expect((await next).status).toBe(200);
   expect(payments(payer)).toBe(1);
 });
-
-it.each(['GET', 'POST'])(
-  'gives two parallel repeats of two lost calls a payment each: %s',
-  async (method) => {
-    // The payments of GET have not arrived, so they are presented; those of POST are settled.
-    const together: (() => void)[] = [];
-    let isLost = true;
-    const seller = await sellerOfTest((request, response) => {
-      if (!isPaid(request)) {
-        together.push(() => answerTerms(response, envelopeV2([offerOf(sandbox)])));
-        if (together.length === 2) for (const reply of together.splice(0)) reply();
-      } else if (!isLost) answer(response, 200, { ok: true });
-      else if (method === 'GET') request.socket.destroy();
-      else void settle(sandbox, request).then(() => request.socket.destroy());
-    });
-    const payer = await holder();
-    const both = <T>(use: (bought: Promise<Response>) => Promise<T>) =>
-      Promise.all([1, 2].map(() => use(payer.client.fetch(seller.url, { method }))));
-    const lost = await both((bought) => failureOf(bought, 'payment_uncertain'));
-    isLost = false;
-    if (method === 'GET') {
-      expect((await both((bought) => bought)).map(({ status }) => status)).toEqual([200, 200]);
-      const [first, second, ...presented] = seller.paid.map(paymentHeader);
-      expect(new Set(presented)).toEqual(new Set([first, second]));
-    } else {
-      const spent = await both((bought) => failureOf(bought, 'already_spent'));
-      const named = spent.map(({ details }) => details.payerSignature);
-      expect(new Set(named)).toEqual(new Set(lost.map(({ details }) => details.payerSignature)));
-    }
-    expect(payments(payer)).toBe(2);
-  },
-);

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Callable
 
 import httpx
 import pytest
 
-from exact_change import ExactChangeError, file_journal
+from exact_change import file_journal
 from exact_change._journal.ledger import Ledger
 from exact_change._journal.types import Along, Owner
 from exact_change._kernel.hosts import threads
@@ -23,7 +21,7 @@ from exact_change.errors import failure
 from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
 from ..payer import PRICE, Payer, failure_of
-from ..seller import BOUGHT, MAINNET, Reply, Seen, offer, settle, terms
+from ..seller import MAINNET, Reply, Seen, offer, settle, terms
 
 REFUSALS: dict[str, Callable[[], Reply]] = {
     "unreadable terms": lambda: Reply(402, {"payment-required": "nothing"}),
@@ -199,39 +197,3 @@ def test_calls_no_payment_uncertain_by_an_event_after_it_settled_though_its_answ
     seller = make_seller(answer)
     failure_of(lambda: payer.client.get(seller.url), "payment_uncertain")
     assert (payer.seen("payment.settled"), payer.seen("payment.uncertain")) == (1, 0)
-
-
-@pytest.mark.parametrize("method", ["GET", "POST"])
-def test_gives_two_parallel_repeats_of_two_lost_calls_a_payment_each(
-    method: str, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
-) -> None:
-    """The payments of GET have not arrived, so they are presented; those of POST are settled."""
-    together = threading.Barrier(2)
-    is_lost = True
-
-    def answer(seen: Seen) -> Reply | None:
-        if not seen.is_paid:
-            together.wait(20)
-            return terms(offer(sandbox))
-        if not is_lost or method == "POST":
-            settle(sandbox, seen, offer(sandbox))
-        return None if is_lost else BOUGHT
-
-    seller, payer = make_seller(answer), make_payer(USDC="1")
-
-    def buy(_: int) -> str:
-        try:
-            return str(payer.client.request(method, seller.url).status_code)
-        except ExactChangeError as error:
-            return f"{error.code} {error.details['payer_signature']}"
-
-    with ThreadPoolExecutor(2) as pool:
-        lost = list(pool.map(buy, range(2)))
-        is_lost = False
-        again = sorted(pool.map(buy, range(2)))
-    if method == "GET":
-        assert again == ["200", "200"]
-    else:
-        spent = (outcome.replace("payment_uncertain", "already_spent") for outcome in lost)
-        assert again == sorted(spent)
-    assert (payer.signed, payer.held()) == (["payment"] * 2, 1_000_000 - 2 * PRICE)

@@ -1,4 +1,4 @@
-import { ConfigError, isExactChangeError, type SettlementError } from '../../errors.js';
+import { ConfigError, isExactChangeError } from '../../errors.js';
 import type { Emit } from '../../events.js';
 import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import { isPaid, saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
@@ -25,92 +25,41 @@ export async function settleEarlier(
   similar: readonly Attempt[],
   buying: Buying,
 ): Promise<Response | undefined> {
-  const { place, signal } = buying;
-  const earlier = await findEarlier(context, similar, place);
+  const earlier = await findEarlier(context, similar, buying.place);
   if (earlier.length === 0) return undefined;
   // Deciding earlier attempts may take minutes, so no swap for several calls waits for this call.
   buying.onCounted();
-  const asked = await askAboutEach(context, earlier, buying);
-  const claims: string[] = [];
-  const chooseAndClaim = async () => {
-    // Read again: meanwhile a different caller may have taken up a payment.
-    const still = await findEarlier(context, similar, place);
-    const payments = still.filter(({ id }) => asked.has(id)).map(openPaymentIn(context));
-    const chosen = await choosePayment(context, payments, asked, buying);
-    if (chosen === undefined) return undefined;
-    claims.push(chosen.attempt.id, bodyClaim(chosen.attempt.id));
-    await context.claims.take(claims).catch((cause: unknown) => {
-      throw paymentUncertain(chosen, cause);
-    });
-    return chosen;
-  };
-  // One caller chooses at a time, in all processes, so that each presents a different payment.
-  const chosen = await context.locks
-    .hold([`repeat ${place.fingerprint}`], chooseAndClaim, [signal])
-    .catch((error: unknown) => {
-      // The claims may exist despite the error. Drop them: the next call would think that this call
-      // is at work, and pay again.
-      if (claims.length > 0) void delayNextCall(context, context.claims.drop(claims));
-      throwUnread(error);
-    });
-  return chosen && presentAgain(context, chosen, buying);
-}
-
-function openPaymentIn(context: PaymentContext): (attempt: OpenPayment['attempt']) => OpenPayment {
-  return (attempt) => openPaymentOf(context, attempt);
-}
-
-/** Asks the chain about attempts. Resolves to their ids, each with whether it may still land. */
-async function askAboutEach(
-  context: PaymentContext,
-  earlier: readonly OpenPayment['attempt'][],
-  { emit, signal, place }: Buying,
-): Promise<ReadonlyMap<string, boolean>> {
-  const payments = earlier.map(openPaymentIn(context));
+  const { emit, signal, place, repeatable } = buying;
+  const payments = earlier.map((attempt) => openPaymentOf(context, attempt));
   // The caller may have heard of newer changes than the cached answers show.
   for (const { attempt } of payments) context.histories.outdate(sourceOf(attempt.payment));
   for (const payment of payments)
     if (payment.attempt.state === 'signed') await askChain(context, payment, emit, signal);
-  const asked = payments.map(async ({ attempt }): Promise<[string, boolean]> => {
-    const mayLand =
-      attempt.state === 'signed' &&
-      // A payment with an idempotency key is never forgotten: the caller has to give a new key.
-      (place.idempotencyKey !== undefined || !(await isForgottenPayment(context, attempt)));
-    return [attempt.id, mayLand];
-  });
-  return new Map(await Promise.all(asked));
-}
-
-/**
- * Chooses the payment to present again; undefined if a new attempt may start. Throws if an earlier
- * payment stands in the way, but must not be presented.
- */
-async function choosePayment(
-  context: PaymentContext,
-  payments: readonly OpenPayment[],
-  asked: ReadonlyMap<string, boolean>,
-  buying: Buying,
-): Promise<OpenPayment | undefined> {
-  const signed = payments.filter(
-    ({ attempt: { id, state } }) => state === 'signed' && asked.get(id) === true,
+  const undecidedPayments = payments.filter(({ attempt }) => attempt.state === 'signed');
+  const forgotten = await Promise.all(
+    undecidedPayments.map(({ attempt }) => isForgottenPayment(context, attempt)),
+  );
+  // A payment with an idempotency key is never forgotten: the caller has to give a new key.
+  const signed = undecidedPayments.filter(
+    (_, index) => place.idempotencyKey !== undefined || forgotten[index] !== true,
   );
   // Never present a payment that a later attempt `resigns`: the seller could take both.
-  const allSettled = payments.filter(({ attempt }) => attempt.state === 'settled');
+  const settledIds = payments
+    .filter(({ attempt }) => attempt.state === 'settled')
+    .map(({ attempt }) => attempt.id);
   const isReplaced = (id: string) => payments.some(({ attempt }) => attempt.resigns === id);
   // Nor present a payment that `resigns` an attempt which has settled meanwhile.
   const current = signed.find(
-    ({ attempt }) =>
-      !isReplaced(attempt.id) &&
-      !allSettled.some((settled) => settled.attempt.id === attempt.resigns),
+    ({ attempt }) => !isReplaced(attempt.id) && !settledIds.some((id) => id === attempt.resigns),
   );
   if (current !== undefined) {
-    if (mayRepeat(current, buying)) return allowed(context, current);
+    if (mayRepeat(current, buying)) return presentAgain(context, current, buying);
     throw paymentUncertain(current);
   }
+  const allSettled = payments.filter(({ attempt }) => attempt.state === 'settled');
   const untold = allSettled.filter(({ attempt }) => attempt.toldAt === undefined);
-  const unnamed = untold.filter(({ attempt }) => attempt.tellingAt === undefined);
   // Each of several callers hears of a purchase that no other caller has heard of.
-  const settled = [unnamed, untold].find(({ length }) => length > 0) ?? allSettled;
+  const settled = untold.length > 0 ? untold : allSettled;
   const latest = settled[settled.length - 1];
   if (latest === undefined) {
     if (signed[0] !== undefined) throw paymentUncertain(signed[0]);
@@ -120,10 +69,16 @@ async function choosePayment(
   // repeats: any other seller refuses it. The header of an old payment is no longer on record.
   const presentable = settled.find(
     ({ attempt: { payment } }) =>
-      payment.header.value !== '' && (payment.hasPaymentId === true || buying.repeatable),
+      payment.header.value !== '' && (payment.hasPaymentId === true || repeatable),
   );
-  if (presentable === undefined) throw await told(context, latest);
-  return allowed(context, presentable);
+  const response =
+    presentable === undefined
+      ? Promise.reject(alreadySpent(latest))
+      : presentAgain(context, presentable, buying);
+  return response.catch(async (error: unknown) => {
+    if (isExactChangeError(error, 'already_spent')) await tell(context, presentable ?? latest);
+    throw error;
+  });
 }
 
 /** Retry windows for a caller that may not have heard, because the process ended while it told. */
@@ -200,28 +155,30 @@ function isUntold({ toldAt, tellingAt }: Attempt, now: number, retryWindow: numb
   return tellingAt === undefined || now - tellingAt <= retryWindow * UNHEARD_WINDOWS;
 }
 
-/** Returns a payment, unless the policy's lists have changed since it was signed and refuse it. */
-async function allowed(context: PaymentContext, open: OpenPayment): Promise<OpenPayment> {
-  const { policy } = context.config;
-  const { attempt } = open;
-  if (
-    !isRefusedPlace(policy, attempt.host) &&
-    !isRefusedOffer(policy, { ...attempt, scheme: 'exact' })
-  )
-    return open;
-  throw attempt.state === 'settled' ? await told(context, open) : paymentUncertain(open);
-}
-
 /** Presents a payment again to the URL that asked for it, even if this call was redirected. */
 async function presentAgain(
   context: PaymentContext,
   open: OpenPayment,
   buying: Buying,
 ): Promise<Response> {
+  const { policy } = context.config;
+  // The policy's lists may have changed since the payment was signed.
+  if (
+    isRefusedPlace(policy, open.attempt.host) ||
+    isRefusedOffer(policy, { ...open.attempt, scheme: 'exact' })
+  )
+    throw open.attempt.state === 'settled' ? alreadySpent(open) : paymentUncertain(open);
+  const claims = [open.attempt.id, bodyClaim(open.attempt.id)];
+  await context.claims.take(claims).catch((cause: unknown) => {
+    // The claims may exist despite the error. Drop them: the next call would think that this call
+    // is at work, and pay again.
+    void delayNextCall(context, context.claims.drop(claims));
+    throw paymentUncertain(open, cause);
+  });
   const shown = await present(context, open, { ...buying, moved: swappedBy(open) });
   if ('response' in shown) return shown.response;
   throw open.attempt.state === 'settled'
-    ? await told(context, open, shown.rejected.response)
+    ? alreadySpent(open, shown.rejected.response)
     : shown.rejected;
 }
 
@@ -246,36 +203,30 @@ async function askChain(
 }
 
 /**
- * Returns `already_spent`. Records that the caller is about to be told, and after the error has
- * reached it, that it was told. If the process is killed between both writes, the caller may not
- * have heard.
+ * Records that the caller is about to be told, and after the error has reached it, that it was
+ * told. If the process is killed between both writes, the caller may not have heard.
  *
  * Records only the purchase that the error names. Another caller may not have heard of the others.
  */
-async function told(
-  context: PaymentContext,
-  named: OpenPayment,
-  response?: Response,
-): Promise<SettlementError> {
+async function tell(context: PaymentContext, named: OpenPayment): Promise<void> {
   await noteTold(context, named, 'tellingAt');
   void delayNextCall(
     context,
     context.config.runtime.sleep(0).then(() => noteTold(context, named, 'toldAt')),
   );
-  return alreadySpent(named, response);
 }
 
 /** Starts the retry window, in which repeated calls get the same error. */
 async function noteTold(
   context: PaymentContext,
   open: OpenPayment,
-  field: 'tellingAt' | 'toldAt',
+  told: 'tellingAt' | 'toldAt',
 ): Promise<void> {
   const { attempt } = open;
   const now = context.config.runtime.now();
   // A later time is from before a clock was set back: the window would last until then.
-  if ((attempt[field] ?? Infinity) <= now) return;
-  open.attempt = { ...attempt, [field]: now };
+  if ((attempt[told] ?? Infinity) <= now) return;
+  open.attempt = { ...attempt, [told]: now };
   // If the write fails, the caller is told more often than necessary, which is safe.
   await saveAttempt(context, open).catch(() => undefined);
 }

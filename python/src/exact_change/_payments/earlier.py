@@ -5,17 +5,16 @@ It does not look at the new terms, because the seller controls them.
 
 from __future__ import annotations
 
-from typing import Callable, Mapping, Sequence, TypeVar
+from typing import Callable, Sequence, TypeVar
 
 from .._events import Emit
 from .._journal.registry import OpenPayment
-from .._journal.types import Attempt
 from .._kernel.hosts import this_host
 from .._kernel.signals import Signal, check
 from .._kernel.steps import background, ensure, quiet, sleep, until_aborted
 from .._kernel.task import Steps
 from .._policy.lists import check_offer, check_place
-from ..errors import ExactChangeError
+from ..errors import ExactChangeError, is_code
 from .call import Reply
 from .claims import (
     body_claim,
@@ -28,13 +27,7 @@ from .context import PaymentContext
 from .find_earlier import RepeatedCall, find_earlier
 from .present import may_repeat, present
 from .presentation import Presentation, Rejected
-from .reconcile.earlier_errors import (
-    already_spent,
-    in_progress,
-    payment_uncertain,
-    swapped_by,
-    uncertain_if_unread,
-)
+from .reconcile.earlier_errors import already_spent, in_progress, payment_uncertain, swapped_by
 from .reconcile.forgotten import is_forgotten
 from .reconcile.monitor import decide_payment, open_payment_of
 from .reconcile.sent import sent_payment, source_of
@@ -50,83 +43,30 @@ def resume_earlier_payment(context: PaymentContext, repeat: RepeatedCall) -> Ste
     earlier payment again and returns the response. Else it raises ``payment_uncertain`` or
     ``already_spent``.
     """
-    signal = repeat.call.signal
-    yield from claims_released(context, signal)
+    call = repeat.call
+    yield from claims_released(context, call.signal)
     attempts = yield from find_earlier(context, repeat)
-    if not attempts:
-        return None
-    asked = yield from _asked(context, attempts, repeat)
-    claims: list[str] = []
-
-    def choose() -> Steps[OpenPayment | None]:
-        # Read again: meanwhile another caller may have taken up a payment.
-        still = yield from find_earlier(context, repeat)
-        earlier = [open_payment_of(context, found) for found in still if found["id"] in asked]
-        chosen = yield from _choose(context, earlier, asked, repeat)
-        if chosen is None:
-            return None
-        claims.extend([chosen.attempt["id"], body_claim(chosen.attempt["id"])])
-        try:
-            yield from take_claims(context, claims, context.claims.take(claims))
-        except Exception as cause:
-            raise payment_uncertain(chosen, cause)
-        return chosen
-
-    # One caller chooses at a time, in all processes, so that each presents another payment.
-    lock = f"repeat {repeat.fingerprint}"
-    try:
-        chosen = yield from uncertain_if_unread(context.locks.hold([lock], choose, [signal]))
-    except Exception:
-        # The claim may be taken despite the error. Drop it, else the next call would assume that a
-        # call works on the attempt, and pay again.
-        if claims:
-            yield from delay_next_call(context, lambda: drop_claims(context, claims))
-        raise
-    return None if chosen is None else (yield from _present_again(context, chosen, repeat))
-
-
-def _asked(
-    context: PaymentContext, attempts: Sequence[Attempt], repeat: RepeatedCall
-) -> Steps[dict[str, bool]]:
-    """Asks the chain about attempts. Returns their ids, each with whether it may still land."""
     earlier = [open_payment_of(context, attempt) for attempt in attempts]
     # Read histories again: the caller may know of a newer state than a cached history shows.
     for open_ in earlier:
         context.histories.outdate(source_of(open_.payment))
     for open_ in earlier:
         if open_.attempt["state"] == "signed":
-            yield from _decide(context, open_, repeat.emit, repeat.call.signal)
-    asked: dict[str, bool] = {}
+            yield from _decide(context, open_, repeat.emit, call.signal)
+    signed: list[OpenPayment] = []
     for open_ in earlier:
+        if open_.attempt["state"] != "signed":
+            continue
+        # A used key stays blocked: the caller must choose a new key.
         sent = sent_payment(open_.attempt, open_.payment, None)
         at = open_.attempt["at"]
-        # A used key stays blocked: the caller must choose a new key.
-        asked[open_.attempt["id"]] = open_.attempt["state"] == "signed" and (
-            repeat.idempotency_key is not None or not (yield from is_forgotten(context, at, sent))
-        )
-    return asked
-
-
-def _choose(
-    context: PaymentContext,
-    earlier: Sequence[OpenPayment],
-    asked: Mapping[str, bool],
-    repeat: RepeatedCall,
-) -> Steps[OpenPayment | None]:
-    """Returns the payment to present again; None if a new payment may be made.
-
-    Raises if an earlier payment stands in the way, but may not be presented.
-    """
-    signed = [
-        open_
-        for open_ in earlier
-        if open_.attempt["state"] == "signed" and asked[open_.attempt["id"]]
-    ]
+        if repeat.idempotency_key is not None or not (yield from is_forgotten(context, at, sent)):
+            signed.append(open_)
     all_settled = [open_ for open_ in earlier if open_.attempt["state"] == "settled"]
     current = _current_of(signed, earlier, all_settled)
     if current is not None:
-        if may_repeat(current, repeat.call, repeat.is_repeatable):
-            return (yield from _allowed(context, current))
+        if may_repeat(current, call, repeat.is_repeatable):
+            return (yield from _present_again(context, current, repeat))
         raise payment_uncertain(current)
     if not all_settled:
         if signed:
@@ -134,17 +74,22 @@ def _choose(
         return None
     # Each of several callers hears of a purchase that no other caller has heard of.
     untold = [open_ for open_ in all_settled if "toldAt" not in open_.attempt]
-    settled = [open_ for open_ in untold if "tellingAt" not in open_.attempt] or untold
-    settled = settled or all_settled
+    settled = untold or all_settled
     # A seller that does not recognize a settled payment refuses it. So present it again only if the
     # payment has an id or the request is repeatable. The header of an old payment is not on record.
     with_header = [open_ for open_ in settled if open_.payment["header"]["value"]]
     repeatable = next(
         (open_ for open_ in with_header if repeat.is_repeatable or _has_id(open_)), None
     )
-    if repeatable is None:
-        raise (yield from _told(context, settled[-1]))
-    return (yield from _allowed(context, repeatable))
+    try:
+        if repeatable is None:
+            raise already_spent(settled[-1])
+        return (yield from _present_again(context, repeatable, repeat))
+    except ExactChangeError as raised:
+        error = raised
+    if is_code(error, "already_spent"):
+        yield from _tell(context, settled[-1] if repeatable is None else repeatable)
+    raise error
 
 
 def under_key(
@@ -195,26 +140,32 @@ def _current_of(
     return None
 
 
-def _allowed(context: PaymentContext, open_: OpenPayment) -> Steps[OpenPayment]:
-    """Returns the payment, unless the caller's lists refuse it since it was signed."""
-    attempt, lists = open_.attempt, context.config.policy.lists
-    refusal = check_place(lists, attempt["host"]) or check_offer(
-        lists, attempt["payTo"], attempt["mint"], attempt["network"]
-    )
-    if refusal is None:
-        return open_
-    if attempt["state"] == "settled":
-        raise (yield from _told(context, open_))
-    raise payment_uncertain(open_)
-
-
 def _present_again(
     context: PaymentContext, open_: OpenPayment, repeat: RepeatedCall
 ) -> Steps[Reply]:
     """Presents a payment at the URL that asked for it, even if this call was redirected elsewhere.
 
-    Raises if the seller refuses the payment.
+    Raises if the seller refuses the payment, or the lists refuse it now.
     """
+    attempt, lists = open_.attempt, context.config.policy.lists
+    # The caller's lists may have changed since the payment was signed.
+    if (
+        check_place(lists, attempt["host"])
+        or check_offer(lists, attempt["payTo"], attempt["mint"], attempt["network"])
+    ) is not None:
+        raise (
+            already_spent(open_)
+            if open_.attempt["state"] == "settled"
+            else payment_uncertain(open_)
+        )
+    claims = [open_.attempt["id"], body_claim(open_.attempt["id"])]
+    try:
+        yield from take_claims(context, claims, context.claims.take(claims))
+    except Exception as cause:
+        # The claim may be taken despite the error. Drop it, else the next call would assume that a
+        # call works on the attempt, and pay again.
+        yield from delay_next_call(context, lambda: drop_claims(context, claims))
+        raise payment_uncertain(open_, cause)
     shown = yield from present(
         context,
         open_,
@@ -231,7 +182,7 @@ def _present_again(
         return shown
     yield from background(quiet(shown.reply.dispose()))
     if open_.attempt["state"] == "settled":
-        raise (yield from _told(context, open_, shown.reply.evidence))
+        raise already_spent(open_, shown.reply.evidence)
     raise shown.error
 
 
@@ -249,10 +200,8 @@ def _decide(
         raise payment_uncertain(open_, error)
 
 
-def _told(
-    context: PaymentContext, named: OpenPayment, response: object = None
-) -> Steps[ExactChangeError]:
-    """Returns ``already_spent``; records that the caller is being told, and then that it was told.
+def _tell(context: PaymentContext, named: OpenPayment) -> Steps[None]:
+    """Records that the caller is being told of the named payment, and then that it was told.
 
     If the process is killed in between, the caller may not have heard. If the caller itself ends
     the process, it has. Another caller may not have heard of its own payment.
@@ -264,7 +213,6 @@ def _told(
         yield from _note_told(context, named, is_told=True)
 
     yield from delay_next_call(context, later)
-    return already_spent(named, response)
 
 
 def _note_told(context: PaymentContext, open_: OpenPayment, *, is_told: bool) -> Steps[None]:
