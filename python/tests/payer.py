@@ -65,6 +65,18 @@ def until(what: str, holds: Callable[[], Any], seconds: float = 20) -> None:
         time.sleep(0.02)
 
 
+def until_bought(client: Client, url: str) -> None:
+    """Repeats a call until its retry window is over, so that it buys."""
+
+    def is_bought() -> bool:
+        try:
+            return client.get(url).status_code == 200
+        except ExactChangeError:
+            return False
+
+    until("the window is over", is_bought)
+
+
 def failure_of(call: Callable[[], Any], code: str) -> ExactChangeError:
     """Returns the error of a call, after a check that it has this code."""
     with pytest.raises(ExactChangeError) as caught:

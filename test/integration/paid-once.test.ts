@@ -138,6 +138,22 @@ describe('a request with an earlier payment', () => {
     expect([payments(payer), await settledOf(payer)]).toEqual([1, 1]);
   });
 
+  it('is not paid again in its window because another clock is an hour behind', async () => {
+    const payer = await holder();
+    const buy = () => payer.client.fetch(url('/usdc'));
+    sandbox.controls.facilitator.fault('/settle', { kind: 'dropAfter', times: 1 });
+    await failureOf(buy(), 'payment_rejected');
+    const { now } = Date;
+    onTestFinished(() => void (Date.now = now));
+    const HOUR_MS = 60 * 60_000;
+    // Each second call waits until the journal has the time at which the first was answered.
+    for (const behindMs of [0, 0, HOUR_MS, HOUR_MS, 0, 0]) {
+      Date.now = () => now() - behindMs;
+      await failureOf(buy(), 'already_spent');
+    }
+    expect(await settledOf(payer)).toBe(1);
+  });
+
   it('is paid again after the window when its caller heard of it while a clock was ahead', async () => {
     const payer = await holder({ retryWindow: 0 });
     const buy = () => payer.client.fetch(url('/usdc'));

@@ -18,7 +18,7 @@ from exact_change._kernel.task import Steps
 
 from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
-from ..payer import PRICE, failure_of, until
+from ..payer import PRICE, failure_of, until_bought
 from ..seller import Reply, offer, terms
 
 
@@ -32,14 +32,7 @@ def test_buys_again_when_an_equal_call_comes_after_the_retry_window(
     payer.told("payment.settled")
     # One call must report the spent payment, even after the window.
     failure_of(lambda: payer.client.get(url), "already_spent")
-
-    def is_bought() -> bool:
-        try:
-            return payer.client.get(url).status_code == 200
-        except ExactChangeError:
-            return False
-
-    until("the window is over", is_bought)
+    until_bought(payer.client, url)
     assert payer.held() == 1_000_000 - 2 * PRICE
 
 

@@ -4,6 +4,7 @@ import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import { isPaid, saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
 import type { Attempt } from '../../journal/types.js';
 import { isRefusedOffer, isRefusedPlace } from '../../policy/check-payment.js';
+import { DAY_MS } from '../../policy/periods.js';
 import { ownerOf, type PaymentContext } from '../context.js';
 import { present } from '../execute/present.js';
 import { mayRepeat } from '../execute/rejection.js';
@@ -224,8 +225,9 @@ async function noteTold(
 ): Promise<void> {
   const { attempt } = open;
   const now = context.config.runtime.now();
-  // A later time is from before a clock was set back: the window would last until then.
-  if ((attempt[told] ?? Infinity) <= now) return;
+  // Over a day ahead, the time is from before a clock was set back: the window would last until
+  // then. A smaller difference may be between processes, and must not end the window early.
+  if ((attempt[told] ?? Infinity) <= now + DAY_MS) return;
   open.attempt = { ...attempt, [told]: now };
   // If the write fails, the caller is told more often than necessary, which is safe.
   await saveAttempt(context, open).catch(() => undefined);

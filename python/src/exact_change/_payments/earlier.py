@@ -34,6 +34,7 @@ from .reconcile.sent import sent_payment, source_of
 from .saving import save_attempt
 
 T = TypeVar("T")
+_DAY_MS = 24 * 60 * 60 * 1000
 
 
 def resume_earlier_payment(context: PaymentContext, repeat: RepeatedCall) -> Steps[Reply | None]:
@@ -218,13 +219,15 @@ def _tell(context: PaymentContext, named: OpenPayment) -> Steps[None]:
 def _note_told(context: PaymentContext, open_: OpenPayment, *, is_told: bool) -> Steps[None]:
     """Writes ``toldAt`` or ``tellingAt``, from which the retry window counts, unless it is set."""
     attempt, now = open_.attempt.copy(), context.now()
-    # A later time is from before a clock was set back: the window would last until then.
-    if is_told:
-        attempt["toldAt"] = min(attempt.get("toldAt", now), now)
-    else:
-        attempt["tellingAt"] = min(attempt.get("tellingAt", now), now)
-    if attempt == open_.attempt:
+    at = attempt.get("toldAt") if is_told else attempt.get("tellingAt")
+    # Over a day ahead, the time is from before a clock was set back: the window would last until
+    # then. A smaller difference may be between processes, and must not end the window early.
+    if at is not None and at <= now + _DAY_MS:
         return
+    if is_told:
+        attempt["toldAt"] = now
+    else:
+        attempt["tellingAt"] = now
     open_.attempt = attempt
     # If the write fails, a later call tells the caller once more, which does no harm.
     yield from quiet(save_attempt(context, open_))
