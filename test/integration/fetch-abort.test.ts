@@ -1,6 +1,6 @@
 import { isExactChangeError, receiptOf } from 'exact-change';
 import type { ServerResponse } from 'node:http';
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { failureOf, newBuyer, nextEvent, type Buyer } from '../helpers/fetch-buyer.js';
 import { paymentOf } from '../helpers/fetch-record.js';
 import { startSeller, type SellerOptions } from '../helpers/fetch-seller.js';
@@ -229,5 +229,47 @@ describe('a signal that aborts after the response has arrived', () => {
     controller.abort();
     await settled;
     expect([text, receiptOf(response)?.state]).toEqual(['served', 'settled']);
+  });
+});
+
+describe('a 402 with a body that does not end', () => {
+  const endless = (type: string, start: string): NonNullable<SellerOptions['refuse']> => {
+    return (_request, response) => {
+      response.writeHead(402, { 'content-type': type });
+      response.write(start);
+    };
+  };
+  const json = endless('application/json', '{"error":');
+
+  // Node 20 and 22 end the process by such a rejection.
+  async function unhandledBy(abort: () => Promise<unknown>): Promise<unknown[]> {
+    const unhandled = vi.fn();
+    process.on('unhandledRejection', unhandled);
+    onTestFinished(() => void process.off('unhandledRejection', unhandled));
+    await abort();
+    await new Promise((resolve) => setImmediate(resolve));
+    return unhandled.mock.calls;
+  }
+
+  it.each([
+    ['its deadline passes', { timeouts: { payment: 200 } }, undefined],
+    ['its caller gives up', {}, 200],
+  ])('leaves no rejection unhandled when it answers a payment and %s', async (_, options, ms) => {
+    const { url } = await seller({ settles: false, serve: json });
+    const { client } = await newBuyer(sandbox, options);
+    const init = ms === undefined ? {} : { signal: AbortSignal.timeout(ms) };
+    expect(await unhandledBy(() => failureOf(client.fetch(url, init)))).toEqual([]);
+  });
+
+  it.each([
+    ['that is a page', endless('text/html', '<html>'), {}],
+    ['that comes too late', json, { timeouts: { terms: 50 } }],
+  ])('leaves no rejection unhandled when its caller aborts it: %s', async (_, refuse, options) => {
+    const { url } = await seller({ refuse });
+    const { client } = await newBuyer(sandbox, options);
+    const controller = new AbortController();
+    expect((await client.fetch(url, { signal: controller.signal })).status).toBe(402);
+    const abort = () => Promise.resolve(controller.abort('mine'));
+    expect(await unhandledBy(abort)).toEqual([]);
   });
 });

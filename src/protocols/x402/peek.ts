@@ -73,6 +73,7 @@ export async function peekBody(
 ): Promise<PeekedBody> {
   if (begun === undefined) return { text: '', end: 'dismissed' };
   const { reader } = begun;
+  surviveAbort(response.body);
   const deadline = startDeadline(options.timeoutMs, options.signal);
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -94,6 +95,19 @@ export async function peekBody(
     // Not awaited, because one branch of a tee settles only when the other branch is cancelled too.
     reader.cancel().catch(() => undefined);
   }
+}
+
+/**
+ * Lets a fetch be aborted after a copy of its body was cancelled. It then cancels the other copy,
+ * which rejects, and Node 20 and 22 end the process by that rejection.
+ */
+function surviveAbort(body: Response['body']): void {
+  if (body === null) return;
+  const cancel = body.cancel.bind(body);
+  body.cancel = (reason?: unknown) =>
+    cancel(reason).catch((error: unknown) => {
+      if (error !== reason) throw error;
+    });
 }
 
 /** Whether a body is what official sellers send beside their header: nothing, or `{}`. */

@@ -25,12 +25,7 @@ export async function readPaymentRequired(
   if (isReadable(header) && (header.x402Version === 1 || !mayHoldFallback(headers)))
     return withUrl(header, url === '' ? undefined : url);
   const begun = beginBody(response);
-  const { readWithBody } = await untilAborted(rareTerms(), options.signal).catch(
-    (error: unknown) => {
-      begun?.reader.cancel().catch(() => undefined);
-      throw error;
-    },
-  );
+  const { readWithBody } = await untilAborted(rareTerms(), options.signal);
   return readWithBody(response, options, begun);
 }
 
