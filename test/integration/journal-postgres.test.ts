@@ -263,6 +263,36 @@ describe('tables', () => {
     await journal.close();
   });
 
+  it.each(['reserve', 'put'] as const)(
+    'keep no %s that was still waiting for a lock when its call failed',
+    async (step) => {
+      const pool = new pg.Pool({ connectionString: address, max: 1 });
+      const timeoutMs = 1_000;
+      const journal = postgresJournal({ pool, timeoutMs });
+      const attempt = attemptOf();
+      if (step === 'put') await journal.reserve(attempt, []);
+      else await journal.used(owner, [], NOW);
+      const before = await listOf(journal.attempts(owner));
+      await withClient(address, async (client) => {
+        await client.query('begin; lock table exact_change.attempts');
+        // The call spends half of its time before its statement reaches the database.
+        const busy = await pool.connect();
+        setTimeout(() => busy.release(), timeoutMs / 2);
+        const signed = { ...attempt, state: 'signed' as const };
+        const call = step === 'put' ? journal.put(signed) : journal.reserve(attempt, []);
+        await failureOf(call, 'journal_unavailable');
+        await client.query('commit');
+      });
+      await until('the database has done all statements', async () => {
+        const text = `select count(*)::int as n from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and state = 'active'`;
+        return (await ask(text))[0]?.['n'] === 0 ? true : undefined;
+      });
+      expect(await listOf(journal.attempts(owner))).toEqual(before);
+      await journal.close();
+      await pool.end();
+    },
+  );
+
   it('delete counters that are a day old when a new counter is made', async () => {
     const journal = postgresJournal({ connectionString: address });
     const { next } = journal.coordination(owner);

@@ -16,7 +16,7 @@ import type { Balances } from './balances.js';
 import { batchedReserve } from './batch.js';
 import { capValues } from './caps.js';
 import type { SharedClaims } from './claims.js';
-import type { Database, Row } from './database.js';
+import { LOCK_MS, type Database, type Row } from './database.js';
 import { digest, lockKey, ownerParts } from './keys.js';
 import { hasOutbox } from './outbox-endpoints.js';
 import type { Adding } from './outbox.js';
@@ -84,7 +84,7 @@ export function attemptsIn(
       const used = rows.map((row) => BigInt(row['used'] ?? 0));
       const block = firstFull(caps, used, attempt, before);
       if (block !== undefined) return { block };
-      const [{ standing } = {}] = await query(put, [...values, true]);
+      const [{ standing } = {}] = await query(put, [...values, true, LOCK_MS]);
       const jobs = standing === WRITTEN ? jobsOf(before, attempt, systemRuntime.now()) : [];
       // Ask each time, because another process may have begun to keep events. While no process
       // keeps events, there is no table for them.
@@ -96,7 +96,7 @@ export function attemptsIn(
   const putOnce = async (attempt: Attempt, values: unknown[]): Promise<Written> => {
     // An attempt that ends unpaid must not drop an open swap, so its put needs the record first.
     if (!addsEvents && !mayDropSwap(attempt)) {
-      const [{ standing } = {}] = await database.query('put', put, [...values, false]);
+      const [{ standing } = {}] = await database.query('put', put, [...values, false, LOCK_MS]);
       if (standing !== TELL) return { standing };
       addsEvents = true;
     }
@@ -136,7 +136,7 @@ export function attemptsIn(
         attempt.id,
         ...columnsOf(attempt),
         key,
-        String(database.timeoutMs),
+        LOCK_MS,
       ];
       const held = hold && {
         account: hold.account,

@@ -1,4 +1,6 @@
 import { startDeadline, untilAborted } from '../../../src/internal/abort.js';
+import { systemRuntime } from '../../../src/internal/runtime.js';
+import { stopwatch } from '../../../src/internal/stopwatch.js';
 import { createLocks } from '../../../src/journal/locks.js';
 import { closed, failure, pastDeadlock } from './failure.js';
 import { ignored, type OpenPool, type PostgresClient } from './pool.js';
@@ -11,6 +13,15 @@ import { LOCK } from './statements.js';
 export type Row = Readonly<Partial<Record<string, string>>>;
 
 export type Query = (text: string, values?: unknown[]) => Promise<Row[]>;
+
+/**
+ * A value of a statement: the milliseconds that the database may wait for a lock. The wait ends
+ * before the call gives up, or the statement would do its work after its caller was refused.
+ */
+export const LOCK_MS = Symbol('lock timeout');
+
+/** The share of a call's remaining time that a lock may take. The rest is for the way there. */
+const LOCK_SHARE = 0.9;
 
 /**
  * Statements with a deadline: each call resolves or rejects within `timeoutMs`, and a connection
@@ -63,12 +74,14 @@ export function createDatabase(open: () => Promise<OpenPool>, timeoutMs: number)
     key?: string,
   ): Promise<T> => {
     const deadline = startDeadline(timeoutMs, undefined);
+    const elapsed = stopwatch(systemRuntime);
+    const lockMs = () => Math.ceil(Math.max(1, timeoutMs - elapsed()) * LOCK_SHARE);
     const performOnce = async (): Promise<T> => {
       const client = await checkOut(deadline.signal);
       client.on('error', ignored);
       let isDone = false;
       try {
-        const result = await untilAborted(work(queryOn(client)), deadline.signal);
+        const result = await untilAborted(work(queryOn(client, lockMs)), deadline.signal);
         isDone = true;
         return result;
       } finally {
@@ -113,9 +126,10 @@ export function createDatabase(open: () => Promise<OpenPool>, timeoutMs: number)
   return database;
 }
 
-export function queryOn(client: PostgresClient): Query {
+export function queryOn(client: PostgresClient, lockMs: () => number): Query {
   return async (text, values) => {
-    const result = await client.query(text, values);
+    const given = values?.map((value) => (value === LOCK_MS ? String(lockMs()) : value));
+    const result = await client.query(text, given);
     return hasRows(result) ? result.rows.map(withoutNulls) : [];
   };
 }

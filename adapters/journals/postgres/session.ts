@@ -91,7 +91,7 @@ export function createSession(database: Database, tables: Tables, events: Sessio
       if (payload === holder) heard.abort();
       events.notified(payload ?? '');
     });
-    const query = queryOn(client);
+    const query = queryOn(client, () => database.timeoutMs);
     const hearing = () => (heard = new AbortController()).signal;
     try {
       const pid = await untilAborted(prepare(query, hearing), signal);

@@ -182,8 +182,10 @@ export function reserveCall({ schema }: Tables, times: number): string {
   );
 }
 
+/** Returns a statement that puts an attempt. Its last parameter is a lock timeout. */
 export function putCall({ schema }: Tables): string {
-  return `select "${schema}".put(${placesOf(PUT)}) as standing, ${WAITS}`;
+  return `select "${schema}".put(${placesOf(PUT)}) as standing, ${WAITS}
+    from set_config('lock_timeout', $${countOf(PUT) + 1}, true)`;
 }
 
 /**

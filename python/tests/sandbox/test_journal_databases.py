@@ -11,6 +11,7 @@ import pytest
 
 from exact_change import Client, ExactChangeError, postgres_journal
 from exact_change._journal.postgres.connection import Connection
+from exact_change._journal.postgres.database import Pool
 from exact_change._journal.postgres.failures import LostError
 from exact_change._journal.types import Along
 from exact_change._kernel.hosts import threads
@@ -142,6 +143,41 @@ def test_counts_though_postgres_undid_a_deadlock(sandbox: Sandbox) -> None:
         wire.close()
         until("it has ended", lambda: counting.is_settled)
         assert counting.result() == 1
+
+
+@pytest.mark.parametrize("step", ["reserve", "put"])
+def test_keeps_no_write_that_was_still_waiting_for_a_lock_when_its_call_failed(
+    step: str, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address, end = sandbox.call("createDatabase"), time.monotonic() + 60
+    with postgres_journal(address, timeout_ms=1_000) as journal:
+        shared = journal.shared
+        if step == "put":
+            threads.run(shared.reserve(attempt("one"), []))
+        before = threads.run(shared.attempts(OWNER))
+        wire = Connection(address, end)
+        wire.query("begin; lock table exact_change.attempts", end=end)
+        idle = Pool._idle_one
+
+        def late(pool: Pool) -> Any:
+            """Spends half of the call's time before its statement reaches the database."""
+            time.sleep(0.5)
+            return idle(pool)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Pool, "_idle_one", late)
+            writing = (
+                shared.put(attempt("one", state="signed"))
+                if step == "put"
+                else shared.reserve(attempt("one"), [])
+            )
+            failure_of(lambda: threads.run(writing), "journal_unavailable")
+        wire.query("commit", end=end)
+        running = """select count(*)::text as n from pg_stat_activity where state = 'active'
+            and datname = current_database() and pid <> pg_backend_pid()"""
+        until("it is done", lambda: wire.query(running, [], end=end)[0]["n"] == "0")
+        wire.close()
+        assert threads.run(shared.attempts(OWNER)) == before
 
 
 def test_refuses_schemas_of_other_versions_and_invalid_options(sandbox: Sandbox) -> None:

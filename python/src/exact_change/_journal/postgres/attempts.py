@@ -37,7 +37,7 @@ from ..types import (
 from .balances import Balances, balances_in
 from .batch import BatchedReserve
 from .claims import SharedClaims
-from .connection import Query, Row, Value
+from .connection import LOCK_MS, Query, Row, Value
 from .database import Database
 from .failures import has_outbox
 from .keys import digest, lock_key
@@ -97,7 +97,7 @@ class Attempts:
             attempt["id"],
             *columns_of(attempt),
             key,
-            str(self._database.timeout_ms),
+            LOCK_MS,
         ]
         held: Mapping[str, Any] = {}
         if hold is not None:
@@ -195,7 +195,8 @@ class Attempts:
         return lock_key(self._statements.schema, "reserve", *owner)
 
     def _put_once(self, values: Sequence[Value]) -> Steps[_Written]:
-        (row,) = yield from self._database.query("put", self._statements["put"], [*values, False])
+        told = [*values, False, LOCK_MS]
+        (row,) = yield from self._database.query("put", self._statements["put"], told)
         return self._written(row)
 
     def _put_within(
@@ -221,7 +222,7 @@ class Attempts:
                 block = first_full(caps, used, new, old)
                 if block is not None:
                     return _Written(None, block)
-            (row,) = query(statements["put"], [*values, False])
+            (row,) = query(statements["put"], [*values, False, LOCK_MS])
             return self._written(row)
 
         return self._database.transaction(step, digest("attempt", attempt["id"]), write)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import select
 import threading
@@ -17,8 +18,20 @@ from .failures import LostError, SqlError
 if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn, PGresult
 
+
+class _LockMs:
+    """A value of a statement: the milliseconds that the database may wait for a lock.
+
+    The wait ends before the call gives up, or the statement would do its work after its caller was
+    refused.
+    """
+
+
+LOCK_MS = _LockMs()
+# The share of a call's remaining time that a lock may take. The rest is for the way there.
+_LOCK_SHARE = 0.9
 Scalar = Union[str, int, float, None]
-Value = Union[Scalar, Sequence[Scalar]]
+Value = Union[Scalar, _LockMs, Sequence[Scalar]]
 # A row without its nulls.
 Row = Dict[str, str]
 Query = Callable[..., List[Row]]
@@ -139,7 +152,7 @@ class Connection:
             if values is None:
                 conn.send_query(text.encode())
             else:
-                conn.send_query_params(text.encode(), [_encoded(value) for value in values])
+                conn.send_query_params(text.encode(), [_encoded(value, end) for value in values])
             while conn.flush():
                 self._wait(end, is_writing=True)
                 conn.consume_input()
@@ -235,9 +248,12 @@ def _ready(descriptors: Sequence[int], is_writing: bool, seconds: float | None) 
     return bool(poll.poll(None if seconds is None else seconds * 1000))
 
 
-def _encoded(value: Value) -> bytes | None:
+def _encoded(value: Value, end: float) -> bytes | None:
     if value is None:
         return None
+    if isinstance(value, _LockMs):
+        left = max(1.0, (end - time.monotonic()) * 1000)
+        return str(math.ceil(left * _LOCK_SHARE)).encode()
     if isinstance(value, (str, int, float)):
         return _text(value).encode()
     return f"{{{','.join(map(_element, value))}}}".encode()
