@@ -10,7 +10,14 @@ from typing import Any, Callable, Coroutine
 import httpx
 import pytest
 
-from exact_change import AsyncClient, Client, DurableJournal, EventName, ExactChangeError
+from exact_change import (
+    AsyncClient,
+    Client,
+    DurableJournal,
+    EventName,
+    ExactChangeError,
+    postgres_journal,
+)
 from exact_change._journal.file import disk
 from exact_change._journal.postgres.connection import Connection
 
@@ -111,8 +118,9 @@ def closes_during_call(
     call: Callable[[], Coroutine[Any, Any, object]],
     is_reached: threading.Event,
     may_end: threading.Event,
+    ends: str = "closed",
 ) -> None:
-    """Closes a journal during a call, after the call's event loop was closed."""
+    """Closes a journal during a call, after the call's event loop was stopped or closed."""
 
     async def begin() -> asyncio.Task[object]:
         task = asyncio.ensure_future(call())
@@ -122,16 +130,19 @@ def closes_during_call(
 
     loop = asyncio.new_event_loop()
     task = loop.run_until_complete(begin())
-    loop.close()
+    if ends == "closed":
+        loop.close()
     closing = threading.Thread(target=journal.close, daemon=True)
     closing.start()
     may_end.set()
     closing.join(30)
     assert not closing.is_alive() and not task.done()
+    loop.close()
 
 
-def test_closes_a_postgres_journal_after_a_loop_closed_during_a_call(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("ends", ["closed", "stopped"])
+def test_closes_a_postgres_journal_after_a_loop_ended_during_a_call(
+    ends: str, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     is_reached, may_end = threading.Event(), threading.Event()
     query = Connection._query
@@ -142,10 +153,10 @@ def test_closes_a_postgres_journal_after_a_loop_closed_during_a_call(
         return query(self, *args)
 
     monkeypatch.setattr(Connection, "_query", held)
-    journal = journal_of({"connectionString": sandbox.call("createDatabase")})
+    journal = postgres_journal(sandbox.call("createDatabase"), timeout_ms=1_000)
     client = AsyncClient(**sandbox.options(sandbox.wallet(), journal=journal))
 
-    closes_during_call(journal, client.spent, is_reached, may_end)
+    closes_during_call(journal, client.spent, is_reached, may_end, ends)
 
 
 def test_closes_a_file_journal_after_a_loop_closed_during_a_write(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Callable, TypeVar
 
 from .hosts import this_host
@@ -12,10 +13,15 @@ T = TypeVar("T")
 
 
 class Inside:
-    """Keeps the host of each call: a call never ends if its event loop was closed."""
+    """Keeps the host of each call: a call never ends if its event loop was closed.
 
-    def __init__(self) -> None:
+    ``longest_ms`` is how long :meth:`over` waits at most: an event loop that is stopped, or that
+    the closing thread blocks, ends no call either. By default as long as ``timeouts.journal``.
+    """
+
+    def __init__(self, longest_ms: float = 10_000) -> None:
         self._hosts: dict[object, Host] = {}
+        self._longest_ms = longest_ms
 
     def run(self, work: Callable[[], Steps[T]]) -> Steps[T]:
         """Runs work as a call under way."""
@@ -27,6 +33,7 @@ class Inside:
             self._hosts.pop(call, None)
 
     def over(self, look_ms: float) -> Steps[None]:
-        """Waits until all calls have ended, except calls on a closed event loop."""
-        while not all(host.is_gone for host in self._hosts.values()):
+        """Waits until all calls have ended, except calls on a closed or stalled event loop."""
+        end = time.monotonic() + self._longest_ms / 1000
+        while time.monotonic() < end and not all(host.is_gone for host in self._hosts.values()):
             yield from sleep(look_ms)

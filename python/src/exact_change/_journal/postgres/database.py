@@ -79,9 +79,9 @@ class Gate:
     A call runs once ``ready`` returns.
     """
 
-    def __init__(self, ready: Callable[[], Steps[None]]) -> None:
+    def __init__(self, ready: Callable[[], Steps[None]], timeout_ms: int) -> None:
         self._ready = ready
-        self._inside = Inside()
+        self._inside = Inside(timeout_ms)
         self._is_closed = False
 
     def enter(self, step: str, work: Callable[[], Steps[T]]) -> Steps[T]:
@@ -96,7 +96,7 @@ class Gate:
         return (yield from self._inside.run(inside))
 
     def close(self) -> Steps[None]:
-        """Refuses new calls, and waits until all have ended, except calls on a closed loop."""
+        """Refuses new calls, and waits until all have ended; see :class:`Inside`."""
         self._is_closed = True
         yield from self._inside.over(_LOOK_MS)
 

@@ -34,7 +34,7 @@ class Parts:
     def __init__(self, address: str, statements: Statements, timeout_ms: int) -> None:
         channel = f"exact_change_{digest(statements.schema)[:16]}"
         pool = Pool(address)
-        self.gate = Gate(self._ready)
+        self.gate = Gate(self._ready, timeout_ms)
         self.direct = Database(pool, timeout_ms)
         self.database = Database(pool, timeout_ms, self.gate)
         self.statements = statements
