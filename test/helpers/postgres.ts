@@ -229,6 +229,8 @@ export interface Wire {
    */
   unplug(): void;
   speak(): void;
+  /** Lets the database end the next connection in the data that say it is open. */
+  refuseNext(): void;
   /** Ends all current connections. */
   cut(): void;
   /** Ends all current connections, which the database does not notice. */
@@ -236,12 +238,19 @@ export interface Wire {
   close(): Promise<void>;
 }
 
+/** Letter of the message that ends a login. It has six bytes. */
+const READY = 'Z'.charCodeAt(0);
+
+/** The message of a server that shuts down. */
+const SHUTDOWN = Buffer.from('E\0\0\0\x1eSFATAL\0C57P01\0Mshut down\0\0');
+
 export async function wireTo(address: string): Promise<Wire> {
   const target = new URL(address);
   const sockets = new Set<Socket>();
   const nears = new Set<Socket>();
   let silent = false;
   let unplugged = false;
+  let refusing = false;
   const server = createServer((near) => {
     const far = connect(Number(target.port), target.hostname);
     // A connection that lost data delivers nothing more, as TCP would stall.
@@ -255,7 +264,9 @@ export async function wireTo(address: string): Promise<Wire> {
       sockets.add(from);
       from.on('data', (chunk) => {
         torn ||= unplugged;
-        if (!silent && !torn) to.write(chunk);
+        const isOpening = refusing && from === far && chunk.at(-6) === READY;
+        if (isOpening) refusing = false;
+        if (!silent && !torn) to.write(isOpening ? Buffer.concat([chunk, SHUTDOWN]) : chunk);
       });
       from.on('error', () => undefined);
       from.on('close', () => {
@@ -273,6 +284,7 @@ export async function wireTo(address: string): Promise<Wire> {
   return {
     address: near.href,
     silence: () => void (silent = true),
+    refuseNext: () => void (refusing = true),
     unplug: () => void (unplugged = true),
     speak: () => {
       silent = false;

@@ -125,6 +125,21 @@ describe('a lost connection', () => {
     await works(journal);
   });
 
+  it.each(['own', "caller's"])(
+    'fails only its call if it ends as the %s pool gets it',
+    async (whose) => {
+      const connectionString = wire.address;
+      const pool = new pg.Pool({ connectionString });
+      const opened = postgresJournal(whose === 'own' ? { connectionString } : { pool });
+      wire.refuseNext();
+      // Without a listener, the error would end the process.
+      await failureOf(opened.used(owner, [], NOW), 'journal_unavailable');
+      expect(await opened.used(owner, [], NOW)).toEqual([]);
+      await opened.close();
+      await pool.end();
+    },
+  );
+
   it.each([
     ['comes back by itself with its claims and locks', 'cut'],
     ['comes back with them although the database did not notice the loss', 'vanish'],

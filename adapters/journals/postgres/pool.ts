@@ -21,7 +21,8 @@ export interface PostgresClient {
 export interface PostgresPool {
   connect(): Promise<PostgresClient>;
   on(event: 'error', listener: () => void): unknown;
-  removeListener(event: string, listener: () => void): unknown;
+  on(event: 'connect', listener: (client: PostgresClient) => void): unknown;
+  removeListener(event: string, listener: (client: PostgresClient) => void): unknown;
 }
 
 /** A pool, and a function that closes it. */
@@ -35,12 +36,23 @@ export interface OpenPool {
 // process. The promise of the query rejects anyway.
 export const ignored = (): void => undefined;
 
+/**
+ * Listens to a new client at once. The same data that open a connection may say that the server
+ * shuts down, and then the error comes before the pool's promise gives the client.
+ */
+const hear = (client: Pick<PostgresClient, 'on'>): void => void client.on('error', ignored);
+
 /** Returns the caller's own pool, which stays open. */
 export function borrowPool(pool: PostgresPool): OpenPool {
   pool.on('error', ignored);
+  pool.on('connect', hear);
   return {
     pool,
-    close: () => Promise.resolve(pool.removeListener('error', ignored)).then(ignored),
+    close() {
+      pool.removeListener('error', ignored);
+      pool.removeListener('connect', hear);
+      return Promise.resolve();
+    },
   };
 }
 
@@ -59,6 +71,7 @@ export async function openPool(connectionString: string, timeoutMs: number): Pro
   });
   const clients = new Set<{ readonly connection: { readonly stream: { destroy(): unknown } } }>();
   pool.on('error', ignored);
+  pool.on('connect', hear);
   pool.on('connect', (client) => clients.add(client));
   pool.on('remove', (client) => clients.delete(client));
   return {
