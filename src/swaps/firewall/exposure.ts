@@ -78,13 +78,11 @@ export const exposureRules: readonly Rule<ExposureSubject>[] = [
   },
   {
     id: 'exposed_multisig',
-    refuses: 'it names a multisig, or what may be one, of which the wallet is a member',
-    why: 'The signature of the wallet counts for the multisig, and an account that belongs to it does not name the wallet.',
+    refuses:
+      'it names a multisig, or what may be one, of which the wallet is a member, or a mint that gives the wallet power over accounts',
+    why: 'The signature of the wallet counts for the multisig or the mint, and an account that belongs to it does not name the wallet.',
     passes: ({ key, exposed }) =>
-      exposed.every(
-        ({ account }) =>
-          account === null || !mayBeMultisig(account) || !contains(account.data, key),
-      ),
+      exposed.every(({ account }) => account === null || !contains(powersIn(account), key)),
   },
 ];
 
@@ -120,11 +118,13 @@ function ownAccounts({ wallet, exposed }: ExposureSubject): Address[] {
 }
 
 /**
- * Whether an account may be a multisig. Token programs tell their multisigs by length. Accounts of
- * other programs all count: they may list members, voters or signers in forms that we do not know.
+ * Returns the part of an account that may name members of a multisig, or the wallets that a mint
+ * lets freeze, move or collect the tokens of others. Token programs tell their multisigs by length.
+ * Accounts of other programs all count: they may list signers in forms that we do not know.
  */
-function mayBeMultisig({ owner, data }: Account): boolean {
-  return !isTokenProgram(owner) || data.length === MULTISIG_BYTES;
+function powersIn({ owner, data }: Account): Uint8Array {
+  // The mint authority comes first in a mint. It can do nothing with a mint that is only read.
+  return isTokenProgram(owner) && data.length !== MULTISIG_BYTES ? data.subarray(36) : data;
 }
 
 function contains(data: Uint8Array, key: Uint8Array): boolean {

@@ -1,5 +1,12 @@
 import type { Address } from '@solana/kit';
-import { account, tokenAccount, type Accounts, type TokenAccount } from '../accounts.js';
+import {
+  account,
+  keyBytes,
+  mint,
+  tokenAccount,
+  type Accounts,
+  type TokenAccount,
+} from '../accounts.js';
 import {
   ATTACKER,
   FAKE_MINTS,
@@ -36,6 +43,32 @@ const throughMultisig = (attack: string, account: Address, multisig: Address): A
     venues: [...venues, writable(account), readonly(multisig)],
   })),
 });
+
+const OBEYING_MINT = someKey(140);
+const OF_OBEYING_MINT = someKey(138);
+
+/**
+ * Adds another owner's account as writable, and its mint as read-only. The mint gives the wallet a
+ * power over its accounts: its data have the wallet at an offset.
+ */
+const throughMint = (
+  attack: string,
+  program: Address,
+  at: number,
+  tag: readonly number[],
+): Attack => {
+  const data = Uint8Array.from(mint(program, 6).data);
+  data.set([...tag, ...keyBytes(WALLET)], at);
+  const held = { mint: OBEYING_MINT, owner: ATTACKER, amount: 1n };
+  return {
+    ...throughMultisig(attack, OF_OBEYING_MINT, OBEYING_MINT),
+    accounts: () =>
+      new Map([
+        [OBEYING_MINT, account(program, data)],
+        [OF_OBEYING_MINT, tokenAccount(program, held)],
+      ]),
+  };
+};
 
 /** Names an account only by an index of a lookup table, so that its address is hidden. */
 function fromTable(from: Base): Uint8Array {
@@ -87,6 +120,8 @@ const exposures: readonly Attack[] = [
   },
   throughMultisig('account_of_a_multisig', EXPOSED.ofMultisig, EXPOSED.multisig),
   throughMultisig('account_of_a_multisig_2022', EXPOSED.ofMultisig2022, EXPOSED.multisig2022),
+  throughMint('account_of_a_mint_that_it_may_freeze', PROGRAMS.token, 46, [1, 0, 0, 0]),
+  throughMint('account_of_a_mint_that_it_may_move', PROGRAMS.token2022, 166, [12, 0, 32, 0]),
   { attack: 'third_ata_from_lut', rule: 'exposed_account', make: fromTable },
   {
     ...{ attack: 'as_a_vault', rule: 'exposed_account', forms: formsWhere(({ shared }) => shared) },

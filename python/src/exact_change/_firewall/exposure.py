@@ -89,9 +89,7 @@ def _creates_no_own_account(subject: ExposureSubject) -> bool:
 def _names_no_multisig(subject: ExposureSubject) -> bool:
     key = address_bytes(subject.wallet)
     return all(
-        exposed.account is None
-        or not _may_be_multisig(exposed.account)
-        or key not in exposed.account.data
+        exposed.account is None or key not in _powers_in(exposed.account)
         for exposed in subject.exposed
     )
 
@@ -126,10 +124,13 @@ def _own_accounts(subject: ExposureSubject) -> set[Address]:
     return {associated_token_address(subject.wallet, *mint) for mint in mints}
 
 
-def _may_be_multisig(account: Account) -> bool:
-    """Whether an account may be a multisig.
+def _powers_in(account: Account) -> bytes:
+    """Returns the part of an account that may name members of a multisig.
 
+    Of a mint, the part with the wallets that may freeze, move or collect the tokens of others.
     Token programs tell their multisigs by length. Accounts of other programs all count: they may
     list members, voters or signers in forms that we do not know.
     """
-    return account.owner not in TOKEN_PROGRAMS or len(account.data) == MULTISIG_BYTES
+    owner, data = account.owner, account.data
+    # The mint authority comes first in a mint. It can do nothing with a mint that is only read.
+    return data[36:] if owner in TOKEN_PROGRAMS and len(data) != MULTISIG_BYTES else data
