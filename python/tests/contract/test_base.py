@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from exact_change._base.amounts import ceil_div, format_ui_amount, parse_amount, parse_ui_amount
-from exact_change._base.js import js_number, stringify
+from exact_change._base.js import js_number, parse_json, stringify
 from exact_change._base.redact import hide_address, hide_headers, hide_key, redact
 from exact_change._base.text import clean_text
 from exact_change._x402.json import read_json
@@ -56,6 +56,14 @@ def test_reads_and_echoes_strict_json_as_typescript_does() -> None:
 def test_writes_a_number_as_javascript_does(value: float, written: str) -> None:
     assert js_number(value) == written
     assert float(written) == value
+
+
+def test_reads_the_bytes_of_a_body_as_javascript_does() -> None:
+    assert parse_json(b'\xef\xbb\xbf{"a":"\xff"}') == {"a": "\ufffd"}
+    assert parse_json(b"[" + b"9" * 5_000 + b",-1,1]") == [float("inf"), -1, 1]
+    for other in ('{"a":1}'.encode("utf-16"), '{"a":1}'.encode("utf-16-le"), "\ufeff{}"):
+        with pytest.raises(ValueError):
+            parse_json(other)
 
 
 def test_cleans_foreign_text_as_typescript_does() -> None:

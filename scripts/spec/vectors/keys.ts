@@ -18,6 +18,7 @@ const intent = { kind: 'payment', network: '', mint: '', amount: '', payTo: '', 
 const SECRETS: readonly unknown[] = [
   base58.encode(pair),
   ` ${base58.encode(pair)}\n`,
+  `\ufeff${base58.encode(pair)}\u2003`,
   JSON.stringify([...pair]),
   JSON.stringify([...pair], null, 2),
   [...pair],

@@ -90,7 +90,7 @@ export function headers(): unknown[] {
     ...encoded.map((header) => header.replace(/\+/g, '-').replace(/\//g, '_')),
     ...VALUES.map((value) => Buffer.from(JSON.stringify(value)).toString('latin1')),
     ...['', ' ', '{', 'e30', 'e30=', 'e30==', 'e30===', 'e3 0=', 'W10=', 'bnVsbA==', 'e30=, e30='],
-    ...[base64('"text"'), base64('{"a":1}x'), base64('\ufeff{}'), `${base64('{}')}\n`],
+    ...[base64('"text"'), base64('{"a":1}x'), base64('\ufeff{}'), base64('\ufeff\ufeff{}'), `${base64('{}')}\n`],
   ];
   const settled = VALUES.map(encodeHeader).flatMap((value) =>
     ['payment-response', 'X-Payment-Response', 'payment-required'].map((name) => ({

@@ -32,8 +32,10 @@ def stringify(value: object) -> str:
 
 def parse_json(text: str | bytes) -> Any:
     """Returns the value of a JSON text; raises ``ValueError`` for other text, ``NaN`` too."""
+    # JavaScript reads each body as UTF-8 and replaces a wrong byte; ``json`` also takes UTF-16.
+    text = text.decode("utf-8-sig", "replace") if isinstance(text, bytes) else text
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_int=_integer, parse_constant=_no_constant)
     except RecursionError:
         raise ValueError("It is nested too deeply.") from None
 
@@ -56,6 +58,11 @@ def is_deeper(text: str, limit: int) -> bool:
         elif mark[0] in "]}":
             depth -= 1
     return False
+
+
+def _integer(digits: str) -> float:
+    # Python refuses to read very many digits; JavaScript reads them as infinity.
+    return int(digits) if len(digits) < 4_300 else float(digits)
 
 
 def _no_constant(name: str) -> None:

@@ -16,7 +16,7 @@ _UNSAFE = re.compile(
     "[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in table("text")["unsafe"]) + "]"
 )
 # The characters that `String.prototype.trim` removes in JavaScript.
-_SPACE = " \t\n\v\f\r\u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
+SPACE = " \t\n\v\f\r\u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
     map(chr, range(0x2000, 0x200B))
 )
 
@@ -31,4 +31,4 @@ def clean_text(text: str) -> str:
 
 def trim(text: str) -> str:
     """Removes space at both ends, as ``trim`` does in JavaScript."""
-    return text.strip(_SPACE)
+    return text.strip(SPACE)

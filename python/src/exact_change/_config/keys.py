@@ -6,6 +6,7 @@ import re
 
 from .._base.options import refuse
 from .._base.redact import hide_key
+from .._base.text import trim
 
 _VISIBLE = re.compile("[\x21-\x7e]*")
 
@@ -19,7 +20,7 @@ def parse_key(option: str, key: object) -> str | None:
         return None
     if not isinstance(key, str):
         raise refuse(option, "must be a string.")
-    trimmed = key.strip()
+    trimmed = trim(key)
     # httpx refuses such a header at each call, and its error may repeat the key.
     if _VISIBLE.fullmatch(trimmed) is None:
         raise refuse(option, "must be visible ASCII, without spaces.")

@@ -12,6 +12,7 @@ from solders.signature import Signature
 from typing_extensions import Literal, Protocol, TypedDict, TypeGuard
 
 from .._base.json_types import is_integer, is_list
+from .._base.text import trim
 from ..errors import ExactChangeError, failure
 from .address import Address, base58_decode, is_address
 
@@ -161,7 +162,7 @@ def signature_text(signature: bytes) -> str:
 
 def _read_keypair(secret: object) -> bytes:
     """Reads a keypair, checks that its halves match, and returns its seed."""
-    data = _read_text(secret.strip()) if isinstance(secret, str) else _read_bytes(secret)
+    data = _read_text(trim(secret)) if isinstance(secret, str) else _read_bytes(secret)
     if data is None:
         raise _invalid("it is neither base58 text, nor a JSON array of bytes, nor bytes")
     if len(data) == _SEED_BYTES:

@@ -49,7 +49,8 @@ def _decode_base64(value: str) -> str | None:
         data = base64.b64decode(digits + "=" * (-len(digits) % 4), altchars)
         # Reject unused bits at the end that are not zero, as TypeScript does.
         encoded = base64.b64encode(data, altchars).decode().rstrip("=")
-        return data.decode().lstrip("\ufeff") if encoded == digits else None
+        # Drops one byte order mark, as TypeScript does.
+        return data.decode("utf-8-sig") if encoded == digits else None
     except (binascii.Error, UnicodeDecodeError):
         return None
 

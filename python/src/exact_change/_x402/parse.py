@@ -8,6 +8,7 @@ from typing import Any, Mapping, NamedTuple, Union
 from .._base.headers import Headers
 from .._base.js import parse_json, utf16_slice
 from .._base.json_types import Record, is_list, is_record
+from .._base.text import SPACE
 from ..errors import ExactChangeError, failure
 from .header import decode_header
 from .json import MAX_CHARACTERS, JsonReading, copy_json, read_json
@@ -16,8 +17,7 @@ from .types import PaymentRequired, X402Version
 _MAX_ACCEPTS = 32
 # Keys of an offer that no other protocol uses. Card payments also have `scheme` and `network`.
 _OFFER_KEYS = ("payTo", "asset", "maxAmountRequired")
-_VERSION_KEY = re.compile(r'"x402Version"\s*:')
-_JSON_SPACE = " \t\n\r\v\f\u00a0\ufeff\u2028\u2029"
+_VERSION_KEY = re.compile(f'"x402Version"[{SPACE}]*:')
 
 
 class Malformed(NamedTuple):
@@ -141,7 +141,7 @@ def _is_claim(body: object) -> bool:
 
 def _strip_mark(text: str) -> str:
     """Removes a byte order mark, which is common before JSON and harmless, and space."""
-    return (text[1:] if text.startswith("\ufeff") else text).lstrip(_JSON_SPACE)
+    return (text[1:] if text.startswith("\ufeff") else text).lstrip(SPACE)
 
 
 def _read_envelope(envelope: Record) -> PaymentRequired | Malformed:
