@@ -12,7 +12,11 @@ from exact_change._http.replies import ThreadReply
 from exact_change._kernel.hosts import threads
 from exact_change._payments.reading import read_terms
 from exact_change._x402.offers import judge_offers
-from exact_change._x402.parse import Malformed, find_payment_required
+from exact_change._x402.parse import (
+    Malformed,
+    find_payment_required,
+    parse_payment_required,
+)
 from exact_change._x402.types import Offer
 from exact_change.errors import ExactChangeError
 
@@ -65,3 +69,11 @@ def test_finds_terms_in_headers_as_typescript_does() -> None:
         found = find_payment_required(Headers(row["in"].items()))
         out = {"malformed": found.reason} if isinstance(found, Malformed) else found
         assert out == row["out"], row
+
+
+def test_takes_a_body_given_as_text_after_any_space_of_javascript() -> None:
+    row = next(row for row in vectors("terms") if row["name"] == "body: v1")
+    for space in ("\u3000", "\ufeff\u1680\u2003\n"):
+        assert parse_payment_required(body=space + row["body"]) is not None
+    # Python counts these as space too.
+    assert parse_payment_required(body="\x1c" + row["body"]) is None
