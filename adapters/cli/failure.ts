@@ -2,6 +2,7 @@ import { isExactChangeError, type ErrorCode, type ExactChangeError } from 'exact
 import { isRecord } from '../../src/internal/record.js';
 import type { Exit } from './exits.js';
 import { Interrupted } from './interrupt.js';
+import { hideKeys } from './key-in-words.js';
 import type { Report } from './report.js';
 import { cleanLine } from './clean.js';
 
@@ -13,7 +14,7 @@ const NEXT: Partial<Record<ErrorCode, string>> = {
   insufficient_sol: 'exact-change balance shows what the wallet holds.',
 };
 
-/** Returns the report of a failed command. */
+/** Returns the report of a failed command. It repeats no word of the command line that may be a key. */
 export function failureReport(error: unknown): Report {
   if (error instanceof Interrupted)
     return {
@@ -32,19 +33,19 @@ export function failureReport(error: unknown): Report {
   const next = asksChain ? 'exact-change resume asks the chain.' : NEXT[code];
   return {
     ...{ exit, funds },
-    json: { error: error.toJSON() },
+    json: { error: hideKeysIn(error.toJSON()) },
     ...(link === undefined ? {} : { link }),
     notes: [
       message,
       ...Object.entries(untrusted).map(([name, text]) => `The other side's ${name}: ${text}`),
       `Code ${code}, funds ${funds}.${next === undefined ? '' : ` ${next}`}`,
-    ],
+    ].map((note) => hideKeys(note)),
   };
 }
 
 /** Returns the report of a wrong command line. Commander has printed its error as text. */
 export function usageReport({ message }: Error): Report {
-  return { exit: 'usage', json: { error: { code: 'usage', message } } };
+  return { exit: 'usage', json: { error: { code: 'usage', message: hideKeys(message) } } };
 }
 
 /** Returns a `solana:` link that sends the missing tokens to the wallet. */
@@ -56,7 +57,13 @@ function linkOf({ details }: ExactChangeError): string | undefined {
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return 'The command failed.';
   const { cause } = error;
-  return cleanLine(cause instanceof Error ? `${error.message}: ${cause.message}` : error.message);
+  const text = cause instanceof Error ? `${error.message}: ${cause.message}` : error.message;
+  return cleanLine(hideKeys(text));
+}
+
+function hideKeysIn(value: object): unknown {
+  const hide = (_: string, part: unknown) => (typeof part === 'string' ? hideKeys(part) : part);
+  return JSON.parse(JSON.stringify(value, hide));
 }
 
 /** Exits for errors of this library that leave the funds untouched, by class. */

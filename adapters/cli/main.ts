@@ -1,14 +1,12 @@
 import { CommanderError } from 'commander';
 import { EXITS, type Exit } from './exits.js';
 import { hasCode } from '../../src/internal/error-code.js';
+import { SHORTEST_SEED } from '../node/key-shapes.js';
 import { buildProgram } from './program.js';
 import { cleanForTerminal, jsonText } from './clean.js';
 import type { Report } from './report.js';
 import type { GlobalFlags } from './settings.js';
 import { terminalOf, type Terminal } from './terminal.js';
-
-/** Fewest characters that a secret key of 64 bytes can have. */
-const SHORTEST_KEY = 64;
 
 /** Runs the command of the process's arguments. */
 export async function main(): Promise<void> {
@@ -32,12 +30,13 @@ async function runCommand(terminal: Terminal, failures: readonly Error[]): Promi
     terminal.print((await import('./version.js')).version);
     return 'done';
   }
+  const words = process.argv.slice(2).filter((word) => word.length >= SHORTEST_SEED);
+  const keys = words.length > 0 ? await import('./key-in-words.js') : undefined;
   const program = buildProgram(async (load, given) => {
     report = await (await load())({ terminal, ...given });
-  });
+  }, keys?.hideKeys);
   try {
-    const words = process.argv.slice(2).filter((word) => word.length >= SHORTEST_KEY);
-    if (words.length > 0) (await import('./key-in-words.js')).refuseKeyIn(words);
+    keys?.refuseKeyIn(words);
     await program.parseAsync(process.argv);
   } catch (error) {
     // The options may not have been read.

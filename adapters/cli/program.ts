@@ -16,8 +16,10 @@ export type Runner = <Flags>(
 /**
  * Returns the commands and their options. The code of a command is loaded when it is called, so
  * `--help` loads only this file.
+ *
+ * @param shown - Returns the text of an error as it is printed. Default: as it is.
  */
-export function buildProgram(run: Runner): Command {
+export function buildProgram(run: Runner, shown = (text: string) => text): Command {
   const runs =
     <Flags>(load: () => Promise<Run<Flags>>) =>
     (...actionArgs: readonly unknown[]): Promise<void> => {
@@ -30,6 +32,7 @@ export function buildProgram(run: Runner): Command {
     .description('Calls APIs that ask for payment (402), and pays them from a wallet on Solana.')
     .configureHelp({ showGlobalOptions: false })
     .showHelpAfterError('(exact-change --help lists the commands and their options)')
+    .configureOutput({ outputError: (text, write) => write(shown(text)) })
     .exitOverride();
 
   program

@@ -4,6 +4,7 @@ import { ConfigError } from '../../src/errors.js';
 import { createKeySigner } from '../../src/solana/keys.js';
 import type { MessageSigner } from '../../src/solana/signer.js';
 import { createSecretSearch } from '../http/secrets.js';
+import { keysIn } from './key-shapes.js';
 
 /**
  * Returns a signer for a key file of Solana's command line tools, such as
@@ -25,7 +26,8 @@ export function readKeyFile(path: string): string {
     return readFileSync(path, 'utf8');
   } catch (cause) {
     // A key in place of its path must not be repeated, and the cause repeats it too.
-    const isKey = createSecretSearch()(path) === 'key';
+    const isSeed = keysIn(path).includes(path.replace(/^\s*\[\s*|\s*\]\s*$/g, ''));
+    const isKey = isSeed || createSecretSearch()(path) === 'key';
     const reason = isKey ? 'a key is where the path is due' : `the file at ${path} cannot be read`;
     const next = isKey ? 'Give the path of its file' : 'Correct the path, or make the file';
     throw new ConfigError('invalid_key', `The secret key cannot be used: ${reason}. ${next}.`, {

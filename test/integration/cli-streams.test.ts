@@ -89,6 +89,28 @@ describe('exact-change and the streams of its process', () => {
     });
   });
 
+  it('repeats no seed of the command line in what it prints', async () => {
+    const { env } = await buyer();
+    const seed = '4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T';
+    for (const args of [
+      [`--kye=${seed}`],
+      [seed],
+      ['balance', `-k${seed}`],
+      ['wallet', 'import', '--from', seed],
+      ['receipts', '--state', seed],
+      ['receipts', `-n${seed}`],
+      ['balance', seed],
+      ['fetch', '-d', `@${seed}`, url],
+      ['serve', '--port', '0', '--hostname', seed],
+    ]) {
+      const { code, stdout, stderr } = await command.run(['--json', ...args], { env });
+      expect(code).not.toBe(0);
+      expect(
+        `${args.join(' ')}: ${stdout}${stderr}`.toLowerCase().split(seed.toLowerCase()),
+      ).toHaveLength(2);
+    }
+  });
+
   it('asks on the terminal on which the terms were typed', async () => {
     const wallet = await buyer();
     const header = (await fetch(url)).headers.get('payment-required') ?? '';

@@ -9,9 +9,11 @@ import {
 import { cleanForTerminal, cleanLine, jsonText } from '../../../adapters/cli/clean.js';
 import { EXITS } from '../../../adapters/cli/exits.js';
 import { exitOf, failureReport } from '../../../adapters/cli/failure.js';
+import { hideKeys } from '../../../adapters/cli/key-in-words.js';
 import { chartRows, spendingBy, spendOf } from '../../../adapters/cli/spending.js';
 import { csvHead, csvLine } from '../../../adapters/receipts/csv.js';
 import { ledgerText } from '../../../adapters/receipts/ledger.js';
+import { base58 } from '../../../src/internal/bytes.js';
 import { receiptWith } from '../../helpers/receipts.js';
 
 describe('the exit of a command', () => {
@@ -54,6 +56,43 @@ describe('the exit of a command', () => {
   ])('maps the connection error %s to %s', (code, exit) => {
     const cause = Object.assign(new Error('inner'), { code });
     expect(exitOf(new TypeError('fetch failed', { cause }))).toBe(exit);
+  });
+});
+
+describe('a word of the command line that may be a key', () => {
+  const bytes = Buffer.from(
+    'b3d94c0ffee1f00d5eed2b8a7c6e91d3f4a05b6c7d8e9fa0b1c2d3e4f5061728',
+    'hex',
+  );
+  const seeds = [
+    base58.encode(bytes),
+    bytes.toString('hex'),
+    bytes.toString('base64'),
+    JSON.stringify([...bytes]),
+  ];
+
+  it.each(seeds)('is cut in an error that repeats it, its end or its start: %s', (seed) => {
+    for (const [words, text] of [
+      [[`--kye=${seed}`], `unknown option '--kye=${seed}'`],
+      [[`-k${seed}`], `unknown option '-k${seed}'`],
+      [[`-n${seed}`], `argument '${seed}' is invalid`],
+      [[seed], `getaddrinfo ENOTFOUND ${seed.toLowerCase()}`],
+      [[seed], `cut off: ${seed.slice(0, -20)}`],
+    ] as const)
+      expect(hideKeys(text, words).toLowerCase()).not.toContain(seed.slice(4, 20).toLowerCase());
+  });
+
+  it.each([
+    '/Users/alice/projects/exactChange/wallets/devnet2/id.json',
+    '/tmp/exact-change-command-aB3dEf/config/exact-change/wallet.json',
+    'https://api.example.com/premium/articles-of-the-day?language=english',
+  ])('is none if it is made of words: %s', (word) => {
+    expect(hideKeys(`no such file: ${word}`, [word])).toBe(`no such file: ${word}`);
+  });
+
+  it('leaves addresses that were no argument', () => {
+    const text = 'the account 7xKXtg2CW87d97TXJSDpbD5jBkheTqA83TZRuJosgAsU is frozen';
+    expect(hideKeys(text, [seeds[0] ?? ''])).toBe(text);
   });
 });
 

@@ -42,6 +42,9 @@ describe('fromFile', () => {
   it.each([
     ['a list of bytes', key],
     ['base58', base58.encode(Uint8Array.from(JSON.parse(key) as number[]))],
+    ['a seed', base58.encode(seed)],
+    ['a seed in hex', Buffer.from(seed).toString('hex')],
+    ['a seed as a list of bytes', JSON.stringify([...seed])],
   ])('repeats no key that is in the place of its path: %s', async (_, text) => {
     const error = await failure(() => fromFile(text));
     expect(error.code).toBe('invalid_key');
