@@ -1,5 +1,12 @@
 import type { Logger } from '../src/events.js';
 
+interface Stderr {
+  write(text: string): void;
+  /** Absent in shims of browsers. */
+  listenerCount?(name: 'error'): number;
+  on(name: 'error', listener: () => void): void;
+}
+
 /** Matches `DEBUG=exact-change`, alone or in a list, as the package `debug` does. */
 const ENABLED = /(?:^|[\s,])(?:\*|exact-change\*?)(?:$|[\s,])/;
 
@@ -9,9 +16,11 @@ const ENABLED = /(?:^|[\s,])(?:\*|exact-change\*?)(?:$|[\s,])/;
  */
 export function debugLogger(): Logger | undefined {
   const { process } = globalThis as {
-    process?: { env?: Record<string, string | undefined>; stderr?: { write(text: string): void } };
+    process?: { env?: Record<string, string | undefined>; stderr?: Stderr };
   };
   const { env, stderr } = process ?? {};
   if (stderr === undefined || !ENABLED.test(env?.['DEBUG'] ?? '')) return undefined;
+  // If its reader has ended, a write fails, and that would end the process, also within a payment.
+  if (stderr.listenerCount?.('error') === 0) stderr.on('error', () => undefined);
   return { debug: (line) => stderr.write(`${line}\n`) };
 }

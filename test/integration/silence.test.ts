@@ -61,6 +61,8 @@ interface Run {
   readonly together?: boolean;
   readonly apart?: boolean;
   readonly env?: Readonly<Record<string, string>>;
+  /** Closes standard error before anything is written to it. */
+  readonly closeStderr?: boolean;
 }
 
 /** Runs a client in its own process, from start to end. */
@@ -69,6 +71,7 @@ async function run({
   funds = { SOL: '0.1', BONK: '5000000' },
   url = `${sandbox.apiUrl}/usdc`,
   env = {},
+  closeStderr = false,
   ...rest
 }: Run) {
   const { secretKey: walletSecretKey } = await sandbox.createWallet(funds);
@@ -90,9 +93,10 @@ async function run({
     env: { PATH: process.env['PATH'], ...env },
     timeout: LIMIT_MS,
   });
+  if (closeStderr) child.stderr.destroy();
   const [stdout, stderr, code, result] = await Promise.all([
     readAll(child.stdout),
-    readAll(child.stderr),
+    closeStderr ? '' : readAll(child.stderr),
     exitOf(child),
     readAll(child.stdio[3]),
   ]);
@@ -137,6 +141,10 @@ describe('the process of a client', () => {
       expect(later.join('\n')).toMatch(/^swap\.confirmed: .* into 0\.\d+ USDC, /m);
     },
   );
+
+  it('pays and ends if DEBUG prints to a standard error that is closed', async () => {
+    expect(await run({ env: { DEBUG: '*' }, closeStderr: true })).toEqual(silent(200));
+  });
 
   it.each(ofTwo(2))('is silent and ends without an RPC node; closed: %s', async (close) => {
     expect(await run({ close, options: { rpcUrl: dead(gonePort) } })).toEqual(
