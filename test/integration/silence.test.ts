@@ -93,7 +93,7 @@ async function run({
     env: { PATH: process.env['PATH'], ...env },
     timeout: LIMIT_MS,
   });
-  if (closeStderr) child.stderr.destroy();
+  if (closeStderr) child.stderr?.destroy();
   const [stdout, stderr, code, result] = await Promise.all([
     readAll(child.stdout),
     closeStderr ? '' : readAll(child.stderr),
