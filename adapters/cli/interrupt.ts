@@ -5,8 +5,8 @@ import type { Terminal } from './terminal.js';
 
 /** The person left a question, or pressed Ctrl-C before the call signed a transaction. */
 export class Interrupted extends Error {
-  constructor() {
-    super('Interrupted. Nothing was signed or paid.');
+  constructor(message = 'Interrupted. Nothing was signed or paid.') {
+    super(message);
     this.name = 'Interrupted';
   }
 }

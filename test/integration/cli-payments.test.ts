@@ -213,11 +213,18 @@ async function silentSeller(settlesFirst: boolean) {
   return { url: seller.url, firstPaid };
 }
 
+const answerWhole = (response: ServerResponse, headers: Readonly<Record<string, string>>) =>
+  answer(response, 200, { ok: true }, headers);
+
+/** Answers with a body that never ends. */
+const answerHalf = (response: ServerResponse, headers: Readonly<Record<string, string>>) =>
+  void response.writeHead(200, headers).write('half of it');
+
 /**
  * A seller that settles before it answers. After its answer no node tells the status of a payment.
  * `asked` resolves when a node is asked for it.
  */
-async function sellerBeforeSilence() {
+async function sellerBeforeSilence(answerPaid = answerWhole) {
   let ask = (): void => undefined;
   const silence: NonNullable<typeof sandbox.controls.node.intercept> = (method, _, next) => {
     if (method !== 'getSignatureStatuses') return next();
@@ -227,7 +234,7 @@ async function sellerBeforeSilence() {
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const settlement = await settle(sandbox, request);
     sandbox.controls.node.intercept = silence;
-    answer(response, 200, { ok: true }, settlementHeader({ ...settlement }));
+    answerPaid(response, settlementHeader({ ...settlement }));
   };
   const { url } = await sellerOfTest((request, response) => {
     if (isPaid(request)) void serve(request, response);
@@ -316,6 +323,49 @@ describe('exact-change fetch that ends while its payment is open', () => {
       stdout: expect.stringContaining('already_spent'),
     });
     expect(await spent(wallet)).toBe(2);
+  });
+
+  it('ends soon after Ctrl-C in the wait of --json, although the body never ends', async () => {
+    const wallet = await buyer({ USDC: '1' });
+    const seller = await sellerBeforeSilence(answerHalf);
+    const asked = seller.asked();
+    const run = command.start(['--json', 'fetch', '-y', seller.url], wallet);
+    await asked;
+    run.child.kill('SIGINT');
+    const { code, stdout } = await run.ended;
+    sandbox.controls.node.intercept = undefined;
+    expect({ code, object: JSON.parse(stdout) as unknown }).toMatchObject({
+      code: 75,
+      object: { funds: 'uncertain', error: { code: 'interrupted', message: 'Interrupted.' } },
+    });
+  });
+
+  it('says that the payment may land when Ctrl-C cuts its answer off', async () => {
+    const wallet = await buyer({ USDC: '1' });
+    const seller = await sellerBeforeSilence(answerHalf);
+    const run = command.start(['fetch', '-y', seller.url], wallet);
+    await run.printed('half of it');
+    run.child.kill('SIGINT');
+    const { code, stdout, stderr } = await run.ended;
+    sandbox.controls.node.intercept = undefined;
+    expect({ code, stdout }).toEqual({ code: 75, stdout: 'half of it' });
+    expect(stderr).toContain('exact-change resume');
+    expect(stderr).not.toContain('Nothing was');
+  });
+
+  it('says that it was paid when its answer breaks off', async () => {
+    const wallet = await buyer({ USDC: '1' });
+    const seller = await sellerOfTest((request, response) => {
+      if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
+      void settle(sandbox, request).then((settlement) => {
+        answerHalf(response, settlementHeader({ ...settlement }));
+        setImmediate(() => response.destroy());
+      });
+    });
+    const { code, stderr } = await command.run(['fetch', '-y', seller.url], wallet);
+    expect(stderr).toContain('It was paid, and the answer did not come whole.');
+    expect(stderr).toContain('State settled');
+    expect(code).toBe(76);
   });
 
   it('has not read an answer that is too long for --json, so -o gets it', async () => {

@@ -4,6 +4,7 @@ import {
   isExactChangeError,
   receiptOf,
   type Client,
+  type Funds,
   type PayingRequestInit,
   type Receipt,
 } from 'exact-change';
@@ -11,12 +12,15 @@ import { fundsOf, settledSoon } from '../../receipts/outcome.js';
 import { approveOnTerminal } from '../approve.js';
 import { withClient } from '../client.js';
 import { failureReport } from '../failure.js';
-import { createInterruption, type Interruption } from '../interrupt.js';
+import { createInterruption, Interrupted, type Interruption } from '../interrupt.js';
 import { planText } from '../plan-text.js';
 import { createProgress, type Progress } from '../progress.js';
 import type { Command, Invocation, Report } from '../report.js';
 import { bodyJson, headText, intoFile, intoStdout, type Sink } from './answer.js';
 import { readRequest, readUrl, type RequestFlags } from './curl.js';
+
+/** Milliseconds that the body of a paid answer has after Ctrl-C. */
+const BODY_MS = 3_000;
 
 export interface FetchFlags extends RequestFlags {
   readonly output?: string;
@@ -93,26 +97,31 @@ async function pay(
   if (signal.aborted) end();
   signal.addEventListener('abort', end);
   let response: Response | undefined;
+  let timer: NodeJS.Timeout | undefined;
   try {
     response = await fetch(url, { ...init, signal: call.signal });
     if (flags.json === true) {
       // An answer counts as delivered once it is read, and --json prints it at the end. A command
-      // that is killed in the wait for the chain must not have read it. Ctrl-C ends only the wait.
+      // that is killed in the wait for the chain must not have read it. Ctrl-C ends only the wait,
+      // and gives a body that may never end a little time.
       signal.removeEventListener('abort', end);
       await settledSoon(response, signal);
-      if (!signal.aborted) signal.addEventListener('abort', end);
+      if (signal.aborted) timer = setTimeout(end, BODY_MS);
+      else signal.addEventListener('abort', end);
       return answered(response, await bodyJson(response), receiptOf(response), flags);
     }
     if (flags.include === true) await sink.write(headText(response));
     const body = await sink.pipe(response);
     return answered(response, body, await settledSoon(response, signal), flags);
   } catch (error) {
-    const receipt = response === undefined ? undefined : receiptOf(response);
+    const receipt = response === undefined ? undefined : await settledSoon(response, signal);
     if (receipt !== undefined) return withoutAnswer(error, receipt);
     // An error of the library knows more than the interruption.
     return (
       (isExactChangeError(error) ? undefined : interruption.openReport()) ?? failureReport(error)
     );
+  } finally {
+    clearTimeout(timer);
   }
 }
 
@@ -138,13 +147,23 @@ function answered(
   };
 }
 
-/** Returns the report of a paid call with an incomplete answer. */
+const WHAT_LEFT: Readonly<Record<Funds, string>> = {
+  untouched: 'Nothing was paid',
+  swapped: 'Tokens were swapped, nothing was paid',
+  uncertain: 'What was signed may still land (exact-change resume asks the chain)',
+  spent: 'It was paid',
+};
+
+/** Returns the report of a call with a payment and an incomplete answer. */
 function withoutAnswer(error: unknown, receipt: Receipt): Report {
-  const { json, notes = [] } = failureReport(error);
+  // Ctrl-C itself says that nothing was signed.
+  const cause = error instanceof Interrupted ? new Interrupted('Interrupted.') : error;
+  const { exit, json, notes = [] } = failureReport(cause);
+  const funds = fundsOf(receipt);
+  const outcome = `${WHAT_LEFT[funds]}, and the answer did not come whole.`;
   return {
-    exit: 'spent',
-    funds: fundsOf(receipt),
+    ...{ exit: funds === 'untouched' ? exit : funds, funds },
     json: { ...json, receipt },
-    notes: [...notes, 'It was paid, and its answer did not come whole.', formatReceipt(receipt)],
+    notes: [...notes, outcome, formatReceipt(receipt)],
   };
 }
