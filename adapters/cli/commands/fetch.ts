@@ -158,7 +158,7 @@ const WHAT_LEFT: Readonly<Record<Funds, string>> = {
 function withoutAnswer(error: unknown, receipt: Receipt): Report {
   // Ctrl-C itself says that nothing was signed.
   const cause = error instanceof Interrupted ? new Interrupted('Interrupted.') : error;
-  const { exit, json, notes = [] } = failureReport(cause);
+  const { exit = 'failed', json, notes = [] } = failureReport(cause);
   const funds = fundsOf(receipt);
   const outcome = `${WHAT_LEFT[funds]}, and the answer did not come whole.`;
   return {
