@@ -2,6 +2,7 @@ import ky, { isHTTPError } from 'ky';
 import { ExactChangeError } from '../errors.js';
 import { askedWait, MAX_WAIT_MS, withJitter } from './backoff.js';
 import { bounded } from './abort.js';
+import { isStream } from './kept-body.js';
 import { readUpTo } from './read-up-to.js';
 import { markOwnRequest } from './own-request.js';
 import type { Runtime } from './runtime.js';
@@ -128,12 +129,11 @@ async function send(
     if (isRedirect(response))
       throw new LostError('No answer.', { cause: new TypeError('A redirect is not followed.') });
     limiter?.observe(response.status, response.headers);
-    const body = await orLost(async () => {
-      const reader = response.body?.getReader();
-      return reader === undefined
-        ? new Uint8Array(await response.arrayBuffer())
-        : readUpTo(maxBodyBytes, reader);
-    });
+    const body = await orLost(async () =>
+      isStream(response.body)
+        ? readUpTo(maxBodyBytes, response.body.getReader())
+        : new Uint8Array(await response.arrayBuffer()),
+    );
     if (body === undefined) throw peer.tooLong(maxBodyBytes);
     return new Response(body.length === 0 ? null : body, {
       status: response.status,

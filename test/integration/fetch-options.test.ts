@@ -259,6 +259,18 @@ describe('the fetch option', () => {
     expect(await spent()).toBe(0n);
   });
 
+  it('reads balances, quotes and swaps when its bodies are streams of Node', async () => {
+    const fetch: typeof globalThis.fetch = async (...args) => {
+      const response = await globalThis.fetch(...args);
+      return Object.defineProperty(response, 'body', { value: Readable.from(['{}']) });
+    };
+    const { client } = await newBuyer(sandbox, { fetch }, { USDC: '5', SOL: '0.1' });
+    expect(await client.balance(['USDC'])).toMatchObject([{ uiAmount: '5' }]);
+    const request = { inputMint: 'USDC', outputMint: 'SOL', uiAmount: '1' };
+    expect(await client.quote(request)).toMatchObject({ inAmount: '1000000' });
+    expect(await client.swap(request)).toMatchObject({ inAmount: '1000000' });
+  });
+
   it('rejects the call with its own error when it fails', async () => {
     const reason = new Error('mine');
     const { client } = await newBuyer(sandbox, { fetch: () => Promise.reject(reason) });

@@ -1,5 +1,6 @@
 import type { Connection } from '@solana/web3.js';
 import { bounded } from '../../internal/abort.js';
+import { isStream } from '../../internal/kept-body.js';
 import { readUpTo } from '../../internal/read-up-to.js';
 import { loadOnce } from '../../internal/load-once.js';
 import { refuse } from '../../internal/options.js';
@@ -87,9 +88,8 @@ const MAX_BODY_BYTES = 64 * 1024 * 1024;
  */
 async function readText(response: Response): Promise<string> {
   const text = await unbroken(async () => {
-    const reader = response.body?.getReader();
-    if (reader === undefined) return response.text();
-    const body = await readUpTo(MAX_BODY_BYTES, reader);
+    if (!isStream(response.body)) return response.text();
+    const body = await readUpTo(MAX_BODY_BYTES, response.body.getReader());
     return body && new TextDecoder().decode(body);
   });
   // The other nodes would send the same long answer.
