@@ -75,6 +75,15 @@ describe('a swap with an unknown fate, left by a client that closed', () => {
     },
   );
 
+  it('is told to each later client that resumes it, until it is decided', async () => {
+    const { payer, options } = await leftBehind('dropped');
+    const states = async () => (await payer.again(options).resume()).map(({ state }) => state);
+    expect([await states(), await states()]).toEqual([['abandoned'], ['abandoned']]);
+    sandbox.controls.node.clearFaults();
+    sandbox.controls.node.warp();
+    expect([await states(), await states()]).toEqual([['unpaid'], []]);
+  });
+
   it('is sent again in the same bytes by the next payment if the node dropped it', async () => {
     const { payer, journal, options, signature } = await leftBehind('dropped');
     const [left] = await storedOf(journal, payer);

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from exact_change import AsyncClient, ExactChangeError
+from exact_change import AsyncClient, ExactChangeError, file_journal
 
 from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
@@ -155,6 +156,27 @@ def test_counts_nothing_when_a_counted_swap_was_not_signed(
     with pytest.raises(ExactChangeError):
         payer.client.swap(**ORDERS[0], counted=True)
     assert (payer.used, payer.signed) == ("0", [])
+
+
+def test_tells_each_later_client_of_a_swap_that_may_still_land(
+    sandbox: Sandbox, make_payer: MakePayer, tmp_path: Path
+) -> None:
+    sandbox.call("node.fault", "sendTransaction", {"kind": "neverLands"})
+    with file_journal(str(tmp_path / "payments.jsonl")) as journal:
+        payer = make_payer(SOL="1", journal=journal)
+        payer.client.on("swap.signed", lambda _: payer.client.close())
+        failure_of(lambda: payer.client.swap(**ORDERS[0], counted=True), "swap_uncertain")
+
+        def states() -> list[str]:
+            later = make_payer(payer.wallet, journal=journal)
+            changed = later.client.resume()
+            later.client.close()
+            return [change.state for change in changed]
+
+        assert [states(), states()] == [["abandoned"], ["abandoned"]]
+        sandbox.call("node.clearFaults")
+        sandbox.call("node.warp")
+        assert [states(), states()] == [["unpaid"], []]
 
 
 def test_refuses_the_counted_option_for_a_quote(make_payer: MakePayer) -> None:

@@ -7,7 +7,7 @@ import { endDecided, endUnpaid, freeAttempt, releaseOrphans } from './orphaned-a
 import { inPaymentTime } from './fate.js';
 import { isForgottenPayment } from './forgotten.js';
 import { decidePayment, isDecided, monitorPayment, openPaymentOf } from './payment-monitor.js';
-import { noteResumed, takeChanges } from './resumed-changes.js';
+import { noteFreed, noteResumed, takeChanges } from './resumed-changes.js';
 import { swapEngine } from '../on-demand.js';
 
 const FIRST_WAIT_MS = 1_000;
@@ -96,7 +96,12 @@ async function collectUnfinished(context: PaymentContext) {
       noteResumed(context, attempt);
     }),
   );
-  for (const attempt of abandoned) noteResumed(context, attempt);
+  for (const attempt of abandoned) {
+    const isNew = !context.recovery.open.has(attempt.id);
+    noteResumed(context, attempt);
+    // An earlier run freed it, and this run's caller must know too that its swap may still land.
+    if (isNew) noteFreed(context, attempt, 'abandoned');
+  }
   const freed = await releaseOrphans(context);
   return { open, abandoned: [...abandoned, ...freed.abandoned] };
 }

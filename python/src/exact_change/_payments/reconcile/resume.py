@@ -11,7 +11,7 @@ from ..._kernel.task import Steps
 from ..._receipt import FreedReceipt, Receipt
 from ..context import PaymentContext
 from ..saving import last_write_ended
-from .changes import note_resumed, take_changes
+from .changes import note_freed, note_resumed, take_changes
 from .forgotten import is_forgotten
 from .monitor import decide_payment, follow_in_background, is_decided, open_payment_of
 from .open_swaps import decided_outcome
@@ -138,7 +138,11 @@ def _collect(context: PaymentContext) -> Steps[_Unfinished]:
     for open_payment in open_:
         note_resumed(context, open_payment.attempt)
     for attempt in abandoned:
+        is_new = attempt["id"] not in context.recovery.open
         note_resumed(context, attempt)
+        # An earlier run freed it, and this run's caller must know too that its swap may still land.
+        if is_new:
+            note_freed(context, attempt, "abandoned")
     freed = yield from release_orphans(context)
     return _Unfinished(open_, [*abandoned, *freed.abandoned])
 
