@@ -128,6 +128,9 @@ const ROUNDING = 1n;
 function parseUnits(option: string, value: unknown): bigint {
   const amount = toAmount(value);
   if (amount === undefined || amount === 0n)
-    throw refuse(option, 'must be base units, from 1 to 2^64-1, as a bigint or decimal text.');
+    throw refuse(
+      option,
+      'must be base units, from 1 to 2^64-1: a bigint, or a whole number as text.',
+    );
   return amount;
 }

@@ -28,7 +28,8 @@ export function readUsd(option: string, text: unknown): bigint {
 /** Reads base units or lamports; `what` names them in the error. */
 export function readUnits(option: string, amount: unknown, what: string): bigint {
   const value = toAmount(amount);
-  if (value === undefined) throw refuse(option, `must be ${what} as a bigint or a decimal string.`);
+  if (value === undefined)
+    throw refuse(option, `must be ${what}: a bigint, or a whole number as text.`);
   return value;
 }
 

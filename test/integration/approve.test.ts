@@ -313,6 +313,7 @@ describe('a call that policy.approve does not answer with true', () => {
       name: 'PolicyError',
       retry: 'never',
       details: { reason: 'refused' },
+      message: expect.stringContaining('did not return true'),
     });
     expect(payer.signed).toEqual([]);
   });

@@ -74,11 +74,8 @@ async function requireApproval(
 function approvalRefused(init: { readonly cause?: unknown }): PolicyError {
   return new PolicyError(
     'approval_refused',
-    'The payment was not approved by policy.approve, so it was not signed. Approve it there and call again, or leave it.',
-    {
-      details: { reason: 'refused' },
-      ...init,
-    },
+    'Nothing more was signed, because policy.approve did not return true. Approve it there and call again.',
+    { details: { reason: 'refused' }, ...init },
   );
 }
 

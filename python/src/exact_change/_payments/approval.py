@@ -72,8 +72,8 @@ class Approval:
 def _refused(cause: Exception | None) -> ExactChangeError:
     return failure(
         "approval_refused",
-        "The payment was not approved by policy.approve, so it was not signed. Approve it there "
-        "and call again, or leave it.",
+        "Nothing more was signed, because policy.approve did not return True. Approve it there and "
+        "call again.",
         {"reason": "refused"},
         cause=cause,
     )
