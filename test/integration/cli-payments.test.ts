@@ -507,6 +507,16 @@ describe('exact-change pay', () => {
     expect(paid.status).toBe(200);
     expect(await spent(wallet)).toBe(1);
   });
+
+  it('says what to give when its standard input is empty', async () => {
+    const wallet = await buyer({});
+    const options = { ...wallet, input: '' };
+    const { code, stderr } = await command.run(['pay', '--yes', '--url', url], options);
+    expect({ code, stderr }).toEqual({
+      code: 4,
+      stderr: expect.stringContaining('Give the 402 as `curl -i` shows it, or its body.'),
+    });
+  });
 });
 
 it('exact-change doctor warns once of a key file that other users may read', async () => {

@@ -58,7 +58,7 @@ function readTerms(text: string, url: string): PaymentRequired {
   const [, head, body] = /^HTTP\/[\d.]+ +\d+[^\n]*\n([^]*?)\r?\n\r?\n([^]*)$/.exec(text) ?? [];
   const parts =
     head === undefined
-      ? text.trimStart().startsWith('{')
+      ? /^\s*(?:\{|$)/.test(text)
         ? { body: text }
         : { headers: { 'payment-required': text.trim() } }
       : { headers: headersOf(head), body };
