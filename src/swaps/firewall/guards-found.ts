@@ -7,7 +7,7 @@ import {
   SET_AUTHORITY,
   CLOSE_AUTHORITY,
   WITHDRAW_EXCESS,
-  names,
+  namesExactly,
   keepsPlain,
   transferred,
   transferredChecked,
@@ -36,7 +36,7 @@ export function guardOf(
   const { account } = leg;
   const least = transferredChecked(instruction, [account, leg.mint, account, wallet]);
   if (least !== undefined) return { kind: 'least', account, amount: least };
-  if (!names(instruction, [account, wallet])) return undefined;
+  if (!namesExactly(instruction, [account, wallet])) return undefined;
   if (data[0] === REVOKE && data.length === 1) return { kind: 'revoke', account, amount: 0n };
   const dropsCloser =
     data[0] === SET_AUTHORITY && data.length === 3 && data[1] === CLOSE_AUTHORITY && data[2] === 0;
@@ -57,7 +57,7 @@ export function claimedBy(
     before &&
     data.length === 1 &&
     data[0] === WITHDRAW_EXCESS &&
-    names(instruction, [account, expected.wallet, expected.wallet]);
+    namesExactly(instruction, [account, expected.wallet, expected.wallet]);
   return isClaim ? account : undefined;
 }
 

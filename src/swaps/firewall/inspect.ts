@@ -6,7 +6,7 @@ import { resolveInstructions } from '../../solana/transactions/resolve.js';
 import { assembleTransaction } from '../../solana/transactions/transaction.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import type { SwapCall } from '../provider.js';
-import { readExposed } from '../quote/market.js';
+import { readExposed } from '../transaction/read-market.js';
 import {
   accountExists,
   decodeHeldAccount,

@@ -47,7 +47,7 @@ export const SYNC = 17;
 export const WITHDRAW_EXCESS = 38;
 
 /** Whether an instruction names exactly these accounts, in this order. */
-export function names(
+export function namesExactly(
   { accounts }: Pick<Instruction, 'accounts'>,
   addresses: readonly (Address | undefined)[],
 ): boolean {
@@ -65,7 +65,7 @@ export function keepsPlain(instruction: Instruction, wallet: Address): boolean {
   const { program, data } = instruction;
   // 4 bytes of operation, 8 of space.
   const isNothing = data.length === 12 && data.every((byte, at) => byte === (at === 0 ? 8 : 0));
-  return program === SYSTEM_PROGRAM && isNothing && names(instruction, [wallet]);
+  return program === SYSTEM_PROGRAM && isNothing && namesExactly(instruction, [wallet]);
 }
 
 /**
@@ -78,7 +78,7 @@ export function transferred(
   to: Address,
 ): bigint | undefined {
   const { program, data } = instruction;
-  if (program !== SYSTEM_PROGRAM || data.length !== 12 || !names(instruction, [from, to]))
+  if (program !== SYSTEM_PROGRAM || data.length !== 12 || !namesExactly(instruction, [from, to]))
     return undefined;
   const view = viewOf(data);
   return view.getUint32(0, true) === 2 ? view.getBigUint64(4, true) : undefined;
@@ -90,7 +90,7 @@ export function transferredChecked(
   addresses: readonly Address[],
 ): bigint | undefined {
   const { data } = instruction;
-  return data[0] === TRANSFER_CHECKED && data.length === 10 && names(instruction, addresses)
+  return data[0] === TRANSFER_CHECKED && data.length === 10 && namesExactly(instruction, addresses)
     ? viewOf(data).getBigUint64(1, true)
     : undefined;
 }

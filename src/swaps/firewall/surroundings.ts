@@ -13,7 +13,7 @@ import {
   placed,
   CLOSE,
   SYNC,
-  names,
+  namesExactly,
   keepsPlain,
   transferred,
 } from './placed-instructions.js';
@@ -107,7 +107,7 @@ export const surroundingsRules: readonly Rule<SurroundingsSubject>[] = [
       (before &&
         instruction.program === TOKEN_PROGRAM &&
         instruction.data.length === 1 &&
-        names(instruction, [wrappedAccount(expected)])),
+        namesExactly(instruction, [wrappedAccount(expected)])),
   ),
   onEach(
     'token_instruction',
@@ -187,7 +187,7 @@ function createdBy(
   // Older builders name the rent sysvar as a seventh account; no program reads it.
   const firstSix = { ...instruction, accounts: accounts.slice(0, 6) };
   return accounts.length <= 7 &&
-    names(firstSix, [feePayerOf(expected), account, wallet, mint, SYSTEM_PROGRAM, program])
+    namesExactly(firstSix, [feePayerOf(expected), account, wallet, mint, SYSTEM_PROGRAM, program])
     ? account
     : undefined;
 }
@@ -205,7 +205,9 @@ function closedBy({ instruction, before }: Placed, expected: SwapExpectation): A
   const account = wrappedAccount(expected);
   const { program, data } = instruction;
   const isClose = program === TOKEN_PROGRAM && data.length === 1 && data[0] === CLOSE;
-  return isClose && !before && names(instruction, [account, wallet, wallet]) ? account : undefined;
+  return isClose && !before && namesExactly(instruction, [account, wallet, wallet])
+    ? account
+    : undefined;
 }
 
 export function closesWrapped(subject: SwapInPlace): boolean {

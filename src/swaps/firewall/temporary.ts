@@ -3,7 +3,7 @@ import { SYSTEM_PROGRAM } from '../../solana/programs.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import type { SwapDecoder } from '../provider.js';
 import { isSwap, temporaryOf } from './decoders.js';
-import { CLOSE, names } from './placed-instructions.js';
+import { CLOSE, namesExactly } from './placed-instructions.js';
 import type { Rule } from './rule.js';
 
 /** Returns the temporary SOL account that a transaction makes; undefined if it makes none. */
@@ -61,6 +61,6 @@ function isUsedOnce(
     temporaryOf(decoders, making, wallet) === account &&
     isSwap(decoders, swap, wallet) &&
     isClose &&
-    names(close, [account, wallet, wallet])
+    namesExactly(close, [account, wallet, wallet])
   );
 }

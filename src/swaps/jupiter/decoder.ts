@@ -3,7 +3,7 @@ import { JUPITER_EVENT_AUTHORITY, JUPITER_PROGRAM, SYSTEM_PROGRAM } from '../../
 import { addressBytes } from '../../solana/address.js';
 import { programAddress } from '../../solana/tokens/accounts.js';
 import type { Address, Instruction } from '../../solana/types.js';
-import { names } from '../firewall/placed-instructions.js';
+import { namesExactly } from '../firewall/placed-instructions.js';
 import type { Rule } from '../firewall/rule.js';
 import type { SwapDecoder } from '../provider.js';
 import { decodeSwap, hasReadablePlan, isSwapForm } from './layout.js';
@@ -74,7 +74,7 @@ export function temporaryOf(
     JUPITER_PROGRAM,
   );
   const made = [address, wallet, WSOL_MINT, TOKEN_PROGRAM, SYSTEM_PROGRAM];
-  return data[CREATE.length] === bump && names({ accounts }, made) ? address : undefined;
+  return data[CREATE.length] === bump && namesExactly({ accounts }, made) ? address : undefined;
 }
 
 /** Names of errors of Jupiter's program that help a caller, by number. */

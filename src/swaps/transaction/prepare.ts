@@ -7,7 +7,7 @@ import { relayFeeIn } from '../firewall/relay.js';
 import { checkComposed } from '../firewall/self-check.js';
 import { fetchLookupTables } from '../firewall/tables.js';
 import type { SwapBuild } from '../provider.js';
-import { readMarket, readRents } from '../quote/market.js';
+import { readMarket, readRents } from './read-market.js';
 import type { SwapQuote } from '../types.js';
 import type { ComputeBudget } from './budget.js';
 import { composeSwap } from './compose.js';

@@ -2,7 +2,7 @@ import { maxAmount } from '../../amount.js';
 import { WSOL_MINT } from '../../network.js';
 import { compileMessage } from '../../solana/transactions/compile.js';
 import type { Address } from '../../solana/types.js';
-import { rentOf } from '../quote/market.js';
+import { rentOf } from './read-market.js';
 import {
   type ComputeBudget,
   type LamportBudget,

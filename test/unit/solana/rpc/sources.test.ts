@@ -4,7 +4,7 @@ import { LOOKUP_TABLE_PROGRAM } from '../../../../src/solana/programs.js';
 import { systemRuntime, type Runtime } from '../../../../src/internal/runtime.js';
 import { addressBytes, addressOf } from '../../../../src/solana/address.js';
 import { createBlockhashSource } from '../../../../src/solana/rpc/blockhash.js';
-import { estimateComputeUnitPrice } from '../../../../src/swaps/quote/market.js';
+import { estimateComputeUnitPrice } from '../../../../src/swaps/transaction/read-market.js';
 import type { Account, CallOptions } from '../../../../src/solana/rpc/rpc.js';
 import { readTables } from '../../../../src/solana/transactions/tables.js';
 import { rpcWith } from './rpc-with.js';

@@ -4,7 +4,7 @@ import { checkSwap } from '../../../../src/swaps/firewall/instruction-rules.js';
 import { checkExposure, foreignAccounts } from '../../../../src/swaps/firewall/exposure.js';
 import { extractSwap } from '../../../../src/swaps/firewall/extract.js';
 import { inspectTransaction, type InspectionNode } from '../../../../src/swaps/firewall/inspect.js';
-import { readExposed } from '../../../../src/swaps/quote/market.js';
+import { readExposed } from '../../../../src/swaps/transaction/read-market.js';
 import { readRawWallet } from '../../../../src/swaps/transaction/read-facts.js';
 import { readOwnAccount } from '../../../../src/swaps/transaction/own-account.js';
 import type { SwapBuild } from '../../../../src/swaps/provider.js';

@@ -1,9 +1,9 @@
 import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import type { AccountMeta, Address, Instruction } from '../../solana/types.js';
 import { checkExposure, foreignAccounts, type Exposed } from '../firewall/exposure.js';
-import { readExcess } from '../transaction/excess.js';
-import type { SwapFacts } from '../transaction/plan.js';
-import { accountBytes, type Leg } from '../transaction/read-facts.js';
+import { readExcess } from './excess.js';
+import type { SwapFacts } from './plan.js';
+import { accountBytes, type Leg } from './read-facts.js';
 
 /** Rents of the accounts of a swap, in lamports. */
 type Rents = Pick<SwapFacts, 'sourceRent' | 'outputRent' | 'sourceExcess' | 'outputExcess'> & {
