@@ -51,6 +51,9 @@ export interface SwapBuild {
   readonly lookupTables: readonly Address[];
 }
 
+/** No transaction can hold a larger build. The firewall has the limits of a swap. */
+export const buildLimits = { accounts: 256, dataBytes: 1_232, tables: 64 } as const;
+
 /**
  * Quotes and builds swaps with one service; the service's answers are hints. Rejects with
  * `QuoteError` (`no_route`), or `TransportError` (`jupiter_unavailable`, `rate_limited`, `timeout`,

@@ -3,7 +3,7 @@ import { isRecord } from '../../internal/record.js';
 import { isAddress } from '../../solana/address.js';
 import type { AccountMeta, Instruction } from '../../solana/types.js';
 import { extractSwap } from '../../swaps/firewall/extract.js';
-import type { SwapBuild } from '../../swaps/provider.js';
+import { buildLimits, type SwapBuild } from '../../swaps/provider.js';
 import { decodersOf } from '../../swaps/sources.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
@@ -28,11 +28,6 @@ export async function buildFor(
   });
 }
 
-// No transaction can hold more. The firewall has the limits of a swap.
-const MAX_ACCOUNTS = 256;
-const MAX_DATA_BYTES = 1232;
-const MAX_TABLES = 64;
-
 /**
  * Copies the build from a transport's answer, so that later changes cannot bypass the checks.
  * Throws `invalid_response` if the answer is malformed. The firewall checks the lookup tables.
@@ -40,7 +35,11 @@ const MAX_TABLES = 64;
 export function copyBuild(answer: unknown): SwapBuild {
   const { instruction, lookupTables } = isRecord(answer) ? answer : {};
   const copy = copyInstruction(instruction);
-  if (copy === undefined || !Array.isArray(lookupTables) || lookupTables.length > MAX_TABLES)
+  if (
+    copy === undefined ||
+    !Array.isArray(lookupTables) ||
+    lookupTables.length > buildLimits.tables
+  )
     throw unusable();
   // Do not call the array's own `map`, because the transport may have replaced it.
   return { instruction: copy, lookupTables: Array.from(lookupTables, copyText) };
@@ -48,9 +47,9 @@ export function copyBuild(answer: unknown): SwapBuild {
 
 function copyInstruction(value: unknown): Instruction | undefined {
   const { program, accounts, data } = isRecord(value) ? value : {};
-  if (!isAddress(program) || !Array.isArray(accounts) || accounts.length > MAX_ACCOUNTS)
+  if (!isAddress(program) || !Array.isArray(accounts) || accounts.length > buildLimits.accounts)
     return undefined;
-  if (!(data instanceof Uint8Array) || data.length > MAX_DATA_BYTES) return undefined;
+  if (!(data instanceof Uint8Array) || data.length > buildLimits.dataBytes) return undefined;
   return { program, accounts: Array.from(accounts, copyMeta), data: Uint8Array.from(data) };
 }
 

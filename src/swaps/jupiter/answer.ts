@@ -4,14 +4,9 @@ import { cleanText, QuoteError, TransportError } from '../../errors.js';
 import { isRecord, type UnknownRecord } from '../../internal/record.js';
 import { isAddress } from '../../solana/address.js';
 import type { AccountMeta, Address, Instruction } from '../../solana/types.js';
-import type { QuoteIntent, SwapBuild } from '../provider.js';
-import { leastOut, mostIn, platformFeeOf } from '../quote/check-quote.js';
+import { buildLimits, type QuoteIntent, type SwapBuild } from '../provider.js';
+import { leastOut, MAX_ROUTE, mostIn, platformFeeOf } from '../quote/check-quote.js';
 import type { SwapQuote } from '../types.js';
-
-const MAX_ROUTE = 50;
-const MAX_ACCOUNTS = 256;
-const MAX_DATA_BYTES = 1232;
-const MAX_TABLES = 64;
 
 /** Returns the error for an answer of Jupiter that cannot be used; `reason` is our own text. */
 export function invalidAnswer(reason: string, cause?: unknown): TransportError<'invalid_response'> {
@@ -118,7 +113,7 @@ function routeOf(plan: unknown): string[] {
 /** Reads the swap instruction, which is the only instruction that is taken from the service. */
 function readInstruction(value: unknown): Instruction {
   const { programId, accounts, data } = isRecord(value) ? value : {};
-  if (!isAddress(programId) || !Array.isArray(accounts) || accounts.length > MAX_ACCOUNTS)
+  if (!isAddress(programId) || !Array.isArray(accounts) || accounts.length > buildLimits.accounts)
     throw invalidAnswer('it has no swap instruction');
   return { program: programId, accounts: accounts.map(readMeta), data: readData(data) };
 }
@@ -131,7 +126,7 @@ function readMeta(value: unknown): AccountMeta {
 }
 
 function readData(value: unknown): Uint8Array {
-  if (typeof value !== 'string' || value.length > 2 * MAX_DATA_BYTES)
+  if (typeof value !== 'string' || value.length > 2 * buildLimits.dataBytes)
     throw invalidAnswer('the swap instruction has no data');
   try {
     return base64.decode(value);
@@ -143,7 +138,7 @@ function readData(value: unknown): Uint8Array {
 /** Reads a build: the swap instruction, and the addresses of its lookup tables. */
 export function readBuild(instruction: unknown, tables: unknown): SwapBuild {
   const addresses: unknown = tables ?? [];
-  if (!Array.isArray(addresses) || addresses.length > MAX_TABLES)
+  if (!Array.isArray(addresses) || addresses.length > buildLimits.tables)
     throw invalidAnswer('its lookup tables are not a list');
   const lookupTables: Address[] = addresses.map((address: unknown) => {
     if (!isAddress(address)) throw invalidAnswer('a lookup table is not an address');

@@ -1,7 +1,7 @@
-import { isExactChangeError, QuoteError } from '../../errors.js';
+import { isExactChangeError } from '../../errors.js';
 import { setNewest } from '../../internal/newest.js';
 import { sinceThen, type Runtime } from '../../internal/runtime.js';
-import type { QuoteIntent, SwapProvider, SwapSource } from '../provider.js';
+import type { SwapProvider, SwapSource } from '../provider.js';
 import { unbuildable } from './answer.js';
 import { inOrder } from '../quote/first-route.js';
 import { createJupiterHttp } from './http.js';
@@ -73,7 +73,8 @@ export function createFallback({ first, second, runtime }: FallbackOptions): Swa
             throw error;
           }
         }
-        throw noExactOut(intent);
+        // It says itself that it quotes exact inputs only.
+        return second.quote(intent, signal);
       }
       const order = isFirstGone
         ? [second]
@@ -98,12 +99,4 @@ export function createFallback({ first, second, runtime }: FallbackOptions): Swa
       }
     },
   };
-}
-
-function noExactOut({ inputMint, outputMint }: QuoteIntent): QuoteError<'no_route'> {
-  return new QuoteError(
-    'no_route',
-    `No exact-output route from ${inputMint} to ${outputMint}. Ask for ExactIn.`,
-    { details: { inputMint, outputMint } },
-  );
 }

@@ -39,7 +39,8 @@ export function quoteRefused(reason: string): QuoteError<'quote_mismatch'> {
   });
 }
 
-const MAX_ROUTE = 50;
+/** The most venues of a route that are shown. */
+export const MAX_ROUTE = 50;
 
 /** Returns a checked quote with a route that callers may show: the route is a service's text. */
 export function cleanQuote(quote: SwapQuote): SwapQuote {

@@ -93,7 +93,7 @@ class JupiterV2:
 
     def quote(self, intent: QuoteIntent, signal: Signal | None) -> Steps[SwapQuote]:
         if intent.swap_mode == "ExactOut":
-            raise no_exact_out(intent, "This service quotes exact inputs only.")
+            raise _no_exact_out(intent)
         raw = yield from self._request(intent, signal)
         return read_quote(raw, intent, self.id, self._at.runtime.now())
 
@@ -142,11 +142,10 @@ class JupiterV2:
         return raw
 
 
-def no_exact_out(intent: QuoteIntent, why: str) -> ExactChangeError:
-    """Returns the error for a pair without an ``ExactOut`` route."""
+def _no_exact_out(intent: QuoteIntent) -> ExactChangeError:
     return failure(
         "no_route",
-        f"{why} Ask for ExactIn.",
+        "This service quotes exact inputs only. Ask for ExactIn.",
         {"input_mint": intent.input_mint, "output_mint": intent.output_mint},
     )
 

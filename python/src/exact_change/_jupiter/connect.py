@@ -13,7 +13,7 @@ from .._solana.address import Address
 from .._swap.types import QuoteIntent, SwapBuild, SwapProvider, SwapQuote
 from ..errors import is_code
 from .answer import foreign_quote
-from .api import JupiterAt, JupiterV1, JupiterV2, no_exact_out
+from .api import JupiterAt, JupiterV1, JupiterV2
 from .limiter import jupiter_limiter
 from .peer import JupiterPeer
 
@@ -103,7 +103,8 @@ class Fallback:
                         if len(self._without) > _MAX_REMEMBERED:
                             self._without.popitem(last=False)
                     raise
-        raise no_exact_out(intent, f"No exact-output route from {pair[0]} to {pair[1]}.")
+        # It says itself that it quotes exact inputs only.
+        return (yield from self._second.quote(intent, signal))
 
     def _is_without(self, intent: QuoteIntent) -> bool:
         at = self._without.get((intent.input_mint, intent.output_mint))

@@ -213,7 +213,7 @@ describe('createFallback', () => {
   it.each([401, 404, 410])(
     'drops the first provider for good when it answers %i',
     async (status) => {
-      const { provider, first } = both(() => answered(status));
+      const { provider, first } = both(() => answered(status), withoutExactOut);
       await expect(provider.quote(exactOut)).rejects.toMatchObject({ code: 'no_route' });
       expect((await provider.quote(exactIn)).provider).toBe('v2');
       await expect(provider.quote(exactOut)).rejects.toMatchObject({ code: 'no_route' });
