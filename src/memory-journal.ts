@@ -18,7 +18,7 @@ export function memoryJournal(options: JournalOptions = {}): Journal {
   // Load the code at the first call, because a page may never call the journal.
   const load = loadOnce(async () => {
     const outbox = hasOutbox ? (await outboxInMemory()).memoryOutbox() : undefined;
-    return (await journalInMemory()).memoryJournal(outbox);
+    return (await journalInMemory()).createMemoryJournal(outbox);
   });
   return {
     reserve: async (...args) => (await load()).reserve(...args),

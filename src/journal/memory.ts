@@ -11,7 +11,7 @@ import type { Attempt, Journal } from './types.js';
  *
  * @param outbox - Gets each change of an attempt, if events are kept.
  */
-export function memoryJournal(outbox?: MemoryOutbox): Journal {
+export function createMemoryJournal(outbox?: MemoryOutbox): Journal {
   const store = createAttemptStore();
   const replace = (input: Attempt, caps?: readonly Cap[]) => {
     const attempt = copyOf(input);

@@ -4,7 +4,7 @@ import { ownerName } from './attempt-names.js';
 import { createLedger } from './balance-ledger.js';
 import type { ReleasedClaims } from './released-claims.js';
 import { createLocks } from './locks.js';
-import { memoryJournal } from './memory.js';
+import { createMemoryJournal } from './memory.js';
 import type { OpenPayment } from './open-payment.js';
 import type { Along, Coordination, Journal } from './types.js';
 
@@ -65,7 +65,7 @@ function shared(): Shared {
 export function newWallet(): Wallet {
   return {
     coordination: createCoordination(shared().counts),
-    journal: memoryJournal(),
+    journal: createMemoryJournal(),
     neededByMint: new Map(),
     choosingCalls: new Set(),
     monitored: new Map(),

@@ -163,9 +163,9 @@ export function afterPurchase(
 /**
  * Returns a function that chooses the offer to pay, and signs the payment for it.
  *
- * @param checkPlace - Rejects if the caller could not present a payment.
+ * @param checkSendable - Rejects if the caller could not send a payment header.
  */
-export function signFor(context: PaymentContext, checkPlace?: () => Promise<void>): SignFor {
+export function signFor(context: PaymentContext, checkSendable?: () => Promise<void>): SignFor {
   return async (terms, task, refuse) => {
     const endAnnouncement = announceCall(context.wallet);
     const onCounted = () => {
@@ -175,7 +175,7 @@ export function signFor(context: PaymentContext, checkPlace?: () => Promise<void
     try {
       const [choice] = await Promise.all([
         chooseOnce(context, terms, task, refuse),
-        checkPlace?.(),
+        checkSendable?.(),
       ]);
       return await preparePayment(context, choice, { ...task, onCounted });
     } finally {

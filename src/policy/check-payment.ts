@@ -26,7 +26,7 @@ export function exceededCap(
     : 'unpriced';
 }
 
-export interface OfferFacts {
+export interface ListedOffer {
   readonly payTo: string;
   readonly mint: string;
   readonly network: string;
@@ -35,7 +35,7 @@ export interface OfferFacts {
 
 type Values = Readonly<Partial<Record<Kind, string>>>;
 
-export function valuesOf({ payTo, mint, network, scheme }: OfferFacts): Values {
+export function valuesOf({ payTo, mint, network, scheme }: ListedOffer): Values {
   return {
     payees: payTo,
     mints: mint,
@@ -49,7 +49,7 @@ export function isRefusedPlace(policy: ListRules, host: string): boolean {
   return refusingList(policy, { hosts: plainHost(host) }) !== undefined;
 }
 
-export function isRefusedOffer(policy: ListRules, offer: OfferFacts): boolean {
+export function isRefusedOffer(policy: ListRules, offer: ListedOffer): boolean {
   return refusingList(policy, valuesOf(offer)) !== undefined;
 }
 

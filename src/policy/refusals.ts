@@ -1,6 +1,6 @@
 import { cleanText, PolicyError } from '../errors.js';
 import type { CapRules, Spend } from './caps.js';
-import { exceededCap, refusingList, valuesOf, type OfferFacts } from './check-payment.js';
+import { exceededCap, refusingList, valuesOf, type ListedOffer } from './check-payment.js';
 import { costOf, costParts, inUnit, amountInUnit, type Cost } from './cost.js';
 import { plainHost } from './hosts.js';
 import type { List, ListRules } from './lists.js';
@@ -74,7 +74,7 @@ export function checkPlace(
 
 export function checkOffer(
   policy: ListRules,
-  offer: OfferFacts,
+  offer: ListedOffer,
 ): PolicyError<'not_allowed'> | undefined {
   const values = valuesOf(offer);
   const list = refusingList(policy, values);

@@ -1,5 +1,5 @@
 import { createCoordination } from '../../src/journal/registry.js';
-import { memoryJournal } from '../../src/journal/memory.js';
+import { createMemoryJournal } from '../../src/journal/memory.js';
 import type { Coordination, Owner } from '../../src/journal/types.js';
 import { coordinationContract } from './coordination-contract.js';
 import type { OpenJournal } from './journal-contract.js';
@@ -39,7 +39,7 @@ function openOn(store: Map<string, Coordination>): OpenJournal {
     };
   };
   return {
-    journal: { ...memoryJournal(), coordination },
+    journal: { ...createMemoryJournal(), coordination },
     reopen: async () => openOn(store),
     close: async () => {
       end();

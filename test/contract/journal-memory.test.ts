@@ -1,7 +1,7 @@
-import { memoryJournal } from '../../src/journal/memory.js';
+import { createMemoryJournal } from '../../src/journal/memory.js';
 import { journalContract } from './journal-contract.js';
 
 journalContract('memoryJournal', async () => ({
-  journal: memoryJournal(),
+  journal: createMemoryJournal(),
   close: async () => undefined,
 }));

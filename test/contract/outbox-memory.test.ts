@@ -1,8 +1,8 @@
-import { memoryJournal } from '../../src/journal/memory.js';
+import { createMemoryJournal } from '../../src/journal/memory.js';
 import { memoryOutbox } from '../../src/outbox/memory.js';
 import { outboxContract, withOutbox } from './outbox-contract.js';
 
 outboxContract('memoryJournal', async () => ({
-  journal: withOutbox(memoryJournal(memoryOutbox())),
+  journal: withOutbox(createMemoryJournal(memoryOutbox())),
   close: async () => undefined,
 }));

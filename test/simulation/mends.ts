@@ -133,7 +133,7 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/payments/reconcile/settle-earlier.ts',
-        now: 'if (idempotencyKey !== undefined || (lost && untold))',
+        now: 'if (idempotencyKey !== undefined || (lost && isSame))',
         before: 'if (idempotencyKey !== undefined)',
       },
     ],

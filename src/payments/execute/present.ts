@@ -121,9 +121,9 @@ export async function presentOnce(
   const { call, emit, startedAt } = showing;
   const { url } = open.attempt;
   const { runtime, timeouts } = context.config;
-  let giveUp = (): void => undefined;
+  let loseBody = (): void => undefined;
   // Listen before fetch does: in Node, a body that fetch has broken off may count as used.
-  onAbort(signal, () => giveUp());
+  onAbort(signal, () => loseBody());
   emit('payment.sent', { url, method: call.method });
   const response = await send(context, open, showing, signal);
   const protocol = protocolOfHeader(context.protocols, open.attempt.payment.header);
@@ -158,7 +158,7 @@ export async function presentOnce(
   });
   // The body may still be lost on its way. A repeated call must then not pay anew, in this process
   // or the next.
-  if (isAwaited) giveUp = onBodyEnd(response, bodyEndOf(context, open, call.signal, emit));
+  if (isAwaited) loseBody = onBodyEnd(response, bodyEndOf(context, open, call.signal, emit));
   emit('payment.answered', { status: response.status, receipt });
   return { response, isAwaited };
 }
@@ -237,7 +237,7 @@ function paymentUncertain(
   moved: readonly Moved[],
   cause: unknown,
 ): SettlementError<'payment_uncertain'> {
-  const bounds = boundsOf(open);
+  const bounds = detailsOf(open);
   return new SettlementError(
     'payment_uncertain',
     `The answer to the paid request was lost, so the payment may still settle until block height ${bounds.lastValidBlockHeight} is final. ` +
@@ -247,7 +247,7 @@ function paymentUncertain(
 }
 
 /** Returns the payment as an entry of the error's `moved` if the chain shows it. */
-export function settledBy({ attempt }: OpenPayment): Moved[] {
+export function movedByPayment({ attempt }: OpenPayment): Moved[] {
   const { signature } = attempt.receipt.payment;
   const { mint, amount } = attempt;
   return signature === undefined
@@ -264,7 +264,7 @@ export async function noteDoubt(
 ): Promise<void> {
   const { state, doubt } = open.attempt;
   if (state !== 'signed') return;
-  emit('payment.uncertain', { ...boundsOf(open), code });
+  emit('payment.uncertain', { ...detailsOf(open), code });
   // Only the first doubt is recorded.
   if (doubt !== undefined) return;
   const receipt: Receipt = { ...open.attempt.receipt, state: 'uncertain' };
@@ -273,7 +273,7 @@ export async function noteDoubt(
   await saveAttempt(context, open).catch(() => undefined);
 }
 
-export function boundsOf({ attempt }: OpenPayment): {
+export function detailsOf({ attempt }: OpenPayment): {
   readonly payerSignature: string;
   readonly lastValidBlockHeight: string;
 } {

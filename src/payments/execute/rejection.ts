@@ -6,10 +6,10 @@ import type { PaymentContext } from '../context.js';
 import { decidePayment } from '../reconcile/payment-monitor.js';
 import { outcomeOf, outcomes } from './outcomes.js';
 import {
-  boundsOf,
+  detailsOf,
   noteDoubt,
   presentOnce,
-  settledBy,
+  movedByPayment,
   type Delivered,
   type Presentation,
   type Refused,
@@ -29,7 +29,7 @@ export async function afterRefusal(
 ): Promise<Delivered | Rejected> {
   const { call, emit } = showing;
   const { askFirst, resign } = outcomes[outcomeOf(402, first.word)];
-  if (askFirst) await untilAborted(askChain(context, open, emit, within), call.signal);
+  if (askFirst) await untilAborted(askUntilDecided(context, open, emit, within), call.signal);
   // Ask the chain once before a second signature, because the seller's word may be wrong.
   else if (resign && context.config.policy.resign > 0)
     await untilAborted(
@@ -66,7 +66,7 @@ function rejection(
   const { attempt } = open;
   const { lastValidBlockHeight } = attempt.payment;
   const base = {
-    details: { ...boundsOf(open), status: response.status },
+    details: { ...detailsOf(open), status: response.status },
     response,
     ...(reason === undefined ? {} : { untrusted: { reason } }),
   };
@@ -79,7 +79,7 @@ function rejection(
       'The seller answered the paid request with 402, and the chain shows the payment. Ask the seller for its answer with the signature in moved.',
       {
         funds: 'spent',
-        moved: [...moved, ...settledBy(open)],
+        moved: [...moved, ...movedByPayment(open)],
         retry: 'never',
       },
     );
@@ -105,7 +105,7 @@ const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 2_000;
 
 /** Asks the chain until it has decided, time is up, or the client closes. */
-async function askChain(
+async function askUntilDecided(
   context: PaymentContext,
   open: OpenPayment,
   emit: Emit,

@@ -73,7 +73,7 @@ async function askPrice(
     if (hasLowImpact && microUsd > 0n)
       found = { reference, microUsd, at: context.config.runtime.now() };
     if (hasLowImpact ? microUsd >= LEAST && microUsd <= MOST : found !== undefined) break;
-    const next = bounded(nextReference(reference, microUsd, hasLowImpact));
+    const next = withinU64(nextReference(reference, microUsd, hasLowImpact));
     if (next === reference) break;
     reference = next;
   }
@@ -85,7 +85,7 @@ function nextReference(reference: bigint, microUsd: bigint, hasLowImpact: boolea
   return microUsd === 0n ? reference * 1_000_000n : (reference * WANTED) / microUsd;
 }
 
-function bounded(amount: bigint): bigint {
+function withinU64(amount: bigint): bigint {
   return amount < 1n ? 1n : minAmount(amount, U64_MAX);
 }
 

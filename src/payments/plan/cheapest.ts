@@ -108,7 +108,7 @@ async function isDear(
   { quote }: { readonly quote: SwapQuote },
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
-  const loss = await lossOf(context, quote, signal);
+  const loss = await lossBpsOf(context, quote, signal);
   return loss === undefined || loss > SAME_BPS;
 }
 
@@ -124,9 +124,9 @@ async function cheapest<T extends { readonly quote: SwapQuote }>(
   signal: AbortSignal | undefined,
 ): Promise<T> {
   if (others.length === 0) return first;
-  let best = { swap: first, loss: await lossOf(context, first.quote, signal) };
+  let best = { swap: first, loss: await lossBpsOf(context, first.quote, signal) };
   for (const swap of others) {
-    const loss = await lossOf(context, swap.quote, signal);
+    const loss = await lossBpsOf(context, swap.quote, signal);
     if (loss !== undefined && (best.loss === undefined || loss + SAME_BPS < best.loss))
       best = { swap, loss };
   }
@@ -134,7 +134,7 @@ async function cheapest<T extends { readonly quote: SwapQuote }>(
 }
 
 /** Returns a swap's loss in basis points of the value it brings; negative for a gain. */
-async function lossOf(
+async function lossBpsOf(
   context: PaymentContext,
   { inputMint, inAmount, outputMint, outAmount }: SwapQuote,
   signal: AbortSignal | undefined,

@@ -37,7 +37,7 @@ export async function chooseFunding(
       toPay: options.toSwap && priced === short[0] ? priced.offer : undefined,
     }).catch((error: unknown) => asRefusal(options.explain(error)));
     if (isExactChangeError(funding)) options.refuse(priced.offer, funding);
-    else funded.push({ priced: priced, funding });
+    else funded.push({ priced, funding });
   }
   return cheapest(funded);
 }

@@ -91,7 +91,7 @@ export async function choose(
     const choosing = chooseBefore(context, terms, options, deadline, signalFor);
     return await untilAborted(choosing, deadline.signal);
   } catch (error) {
-    throw inTime(deadline, error);
+    throw asTimeout(deadline, error);
   } finally {
     lowPriority?.end();
     deadline.end();
@@ -153,7 +153,7 @@ async function chooseBefore(
       amount,
       priced.facts.decimals,
       signalFor(priced.offer),
-    ).catch((error: unknown) => asUnpriced(inTime(deadline, error)));
+    ).catch((error: unknown) => asUnpriced(asTimeout(deadline, error)));
     if (isExactChangeError(microUsd)) {
       refuse(priced.offer, microUsd);
       if (microUsd.name === 'TransportError') unpriced ??= microUsd;
@@ -185,7 +185,7 @@ async function chooseBefore(
   const best = await chooseShort(context, short, {
     toSwap: !options.quote,
     signalFor,
-    explain: (error) => inTime(deadline, error),
+    explain: (error) => asTimeout(deadline, error),
     refuse,
   });
   if (best !== undefined) return choiceOf(best.priced, best.funding);
@@ -220,7 +220,7 @@ async function mapDefined<T>(
   return kept;
 }
 
-function inTime({ passed, signal }: Deadline, error: unknown): unknown {
+function asTimeout({ passed, signal }: Deadline, error: unknown): unknown {
   if (!passed || error !== signal.reason) return error;
   return new TransportError(
     'timeout',

@@ -38,7 +38,7 @@ export async function askServicePlan(
   signal: AbortSignal | undefined,
 ): Promise<ServicePlan | undefined> {
   const { transport, config } = context;
-  const request = requestFor(context, offer, inputMint, amount);
+  const request = autoPayRequest(context, offer, inputMint, amount);
   try {
     return planIn(await transport.autoPay(request, { signal }));
   } catch (error) {
@@ -53,7 +53,7 @@ export async function askServicePlan(
  * Returns the request with the offer's parsed fields only. The service must not see the rest of the
  * 402, because the seller's text may repeat secrets of the requested URL.
  */
-function requestFor(
+function autoPayRequest(
   { config }: PaymentContext,
   { network, amount, mint, payTo, feePayer, maxTimeoutSeconds }: Offer,
   inputMint: Address,

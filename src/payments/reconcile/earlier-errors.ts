@@ -1,6 +1,6 @@
 import { SettlementError, type Moved } from '../../errors.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
-import { boundsOf, settledBy } from '../execute/present.js';
+import { detailsOf, movedByPayment } from '../execute/present.js';
 
 export function alreadySpent(open: OpenPayment, response?: Response): SettlementError {
   const { payment, receipt } = open.attempt;
@@ -12,28 +12,28 @@ export function alreadySpent(open: OpenPayment, response?: Response): Settlement
     {
       details: { payerSignature, ...(signature === undefined ? {} : { signature }) },
       funds: 'spent',
-      moved: [...swappedBy(open), ...settledBy(open)],
+      moved: [...movedBySwap(open), ...movedByPayment(open)],
       ...(response === undefined ? {} : { response }),
     },
   );
 }
 
-export function swappedBy({ attempt }: OpenPayment): Moved[] {
+export function movedBySwap({ attempt }: OpenPayment): Moved[] {
   const { swap } = attempt.receipt;
   if (swap === undefined) return [];
   const { provider: _provider, ...amounts } = swap;
   return [{ kind: 'swap', ...amounts }];
 }
 
-export function paymentUncertain(open: OpenPayment, cause?: unknown): SettlementError {
-  const bounds = boundsOf(open);
+export function earlierUncertain(open: OpenPayment, cause?: unknown): SettlementError {
+  const bounds = detailsOf(open);
   return new SettlementError(
     'payment_uncertain',
     `An earlier payment for this same call may still settle until block height ${bounds.lastValidBlockHeight} is final. Repeat the call after that, or pay anew by giving a new idempotencyKey.`,
     {
       details: bounds,
       funds: 'uncertain',
-      moved: swappedBy(open),
+      moved: movedBySwap(open),
       ...(cause === undefined ? {} : { cause }),
     },
   );

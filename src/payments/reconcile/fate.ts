@@ -9,7 +9,7 @@ import type { Source } from './account-history.js';
 import type { ClaimedId } from './claim.js';
 import type { Histories, Witness } from './histories.js';
 
-/** The chain's verdict on a transaction that this wallet signed. */
+/** What the chain says of a transaction that this wallet signed. */
 export type Fate =
   /**
    * The transaction landed; `error` is null if it succeeded. A landed failure can never succeed,

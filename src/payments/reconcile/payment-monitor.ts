@@ -98,12 +98,12 @@ export async function decidePayment(
   if (isDecided(open)) return true;
   const { attempt } = open;
   const sent = sentPayment(attempt, attempt.payment, claimedIdOf(context.protocols, open));
-  const verdict = decisionOf(await fateOf(context.histories, sent, signal));
-  if (verdict === undefined) return false;
-  if (verdict.state === 'unsettled') context.blockhashes.expire(attempt.payment.blockhash);
+  const decision = decisionOf(await fateOf(context.histories, sent, signal));
+  if (decision === undefined) return false;
+  if (decision.state === 'unsettled') context.blockhashes.expire(attempt.payment.blockhash);
   // A concurrent call may have closed the attempt meanwhile.
   if (isDecided(open)) return true;
-  await closeAttempt(context, open, verdict, emit);
+  await closeAttempt(context, open, decision, emit);
   return true;
 }
 
@@ -125,7 +125,7 @@ export function isDecided({ attempt }: OpenPayment): boolean {
 async function closeAttempt(
   context: PaymentContext,
   open: OpenPayment,
-  verdict: Decision,
+  decision: Decision,
   emit: Emit,
 ): Promise<void> {
   const { payment } = open.attempt;
@@ -137,21 +137,21 @@ async function closeAttempt(
   const close = (attempt: OpenPayment['attempt']) => {
     if (attempt.state !== 'signed') return attempt;
     change.isMade = true;
-    return closed(attempt, verdict, context.config.runtime.now());
+    return closed(attempt, decision, context.config.runtime.now());
   };
   // If this write fails, the payment stays open and the next look asks again. If a different
   // process has closed the attempt, its write is done, perhaps before this process held the tokens.
-  if (isSigned) await saveAttempt(context, open, close, holdEnd(payment.source, verdict));
+  if (isSigned) await saveAttempt(context, open, close, holdEnd(payment.source, decision));
   else {
-    await endHold(context, open, verdict);
+    await endHold(context, open, decision);
     open.attempt = close(open.attempt);
   }
   // The ledger may count the tokens as spent, because a client closed while it monitored the
   // payment.
-  if (verdict.state === 'unsettled') await context.ledger.forget(payment.source);
+  if (decision.state === 'unsettled') await context.ledger.forget(payment.source);
   // Emit once, even if several monitors learn of the decision at the same time.
   if (change.isMade)
-    emit(verdict.state === 'settled' ? 'payment.settled' : 'payment.unsettled', {
+    emit(decision.state === 'settled' ? 'payment.settled' : 'payment.unsettled', {
       receipt: open.attempt.receipt,
     });
 }
@@ -162,13 +162,13 @@ async function closeAttempt(
  */
 function closed(
   attempt: OpenPayment['attempt'],
-  verdict: Decision,
+  decision: Decision,
   now: number,
 ): OpenPayment['attempt'] {
   const { receipt } = attempt;
-  const { state } = verdict;
+  const { state } = decision;
   const payment =
-    state === 'settled' ? { ...receipt.payment, signature: verdict.signature } : receipt.payment;
+    state === 'settled' ? { ...receipt.payment, signature: decision.signature } : receipt.payment;
   const cost = costFor(attempt, BigInt(receipt.cost.networkFeeLamports), state === 'settled');
   const leftAt = Math.max(attempt.at, now);
   return { ...attempt, state, leftAt, receipt: { ...receipt, state, payment, cost } };
@@ -177,15 +177,15 @@ function closed(
 function endHold(
   { ledger }: PaymentContext,
   { attempt: { id, payment } }: OpenPayment,
-  verdict: Decision,
+  decision: Decision,
 ): Promise<void> {
-  return verdict.state === 'settled'
-    ? ledger.spend(payment.source, id, verdict.slot)
+  return decision.state === 'settled'
+    ? ledger.spend(payment.source, id, decision.slot)
     : ledger.release(payment.source, id);
 }
 
-function holdEnd(account: string, verdict: Decision): Along {
-  return verdict.state === 'settled'
-    ? { spend: { account, slot: verdict.slot } }
+function holdEnd(account: string, decision: Decision): Along {
+  return decision.state === 'settled'
+    ? { spend: { account, slot: decision.slot } }
     : { free: [account] };
 }

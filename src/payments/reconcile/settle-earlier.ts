@@ -10,7 +10,7 @@ import { present } from '../execute/present.js';
 import { mayRepeat } from '../execute/rejection.js';
 import { delayNextCall, bodyClaim } from '../execute/release-claim.js';
 import type { Buying, Task } from '../task.js';
-import { alreadySpent, swappedBy, paymentUncertain } from './earlier-errors.js';
+import { alreadySpent, movedBySwap, earlierUncertain } from './earlier-errors.js';
 import { isForgottenPayment } from './forgotten.js';
 import { inProgress, throwUnread } from './key-errors.js';
 import { decidePayment, openPaymentOf } from './payment-monitor.js';
@@ -55,7 +55,7 @@ export async function settleEarlier(
   );
   if (current !== undefined) {
     if (mayRepeat(current, buying)) return presentAgain(context, current, buying);
-    throw paymentUncertain(current);
+    throw earlierUncertain(current);
   }
   const allSettled = payments.filter(({ attempt }) => attempt.state === 'settled');
   const untold = allSettled.filter(({ attempt }) => attempt.toldAt === undefined);
@@ -63,7 +63,7 @@ export async function settleEarlier(
   const settled = untold.length > 0 ? untold : allSettled;
   const latest = settled[settled.length - 1];
   if (latest === undefined) {
-    if (signed[0] !== undefined) throw paymentUncertain(signed[0]);
+    if (signed[0] !== undefined) throw earlierUncertain(signed[0]);
     return undefined;
   }
   // Present a settled payment only if the seller recognises its payment id or the caller allows
@@ -112,8 +112,8 @@ async function findEarlier(
       !attempt.delivered &&
       !isUnderWay &&
       !similar.some((later) => later.resigns === attempt.id && later.delivered);
-    const untold = isUntold(attempt, runtime.now(), retryWindow);
-    if (idempotencyKey !== undefined || (lost && untold)) found.push(attempt);
+    const isSame = isSamePurchase(attempt, runtime.now(), retryWindow);
+    if (idempotencyKey !== undefined || (lost && isSame)) found.push(attempt);
   }
   const isFound = (id: string) => found.some((attempt) => attempt.id === id);
   const replaces = ({ resigns, payment, state, id }: Attempt, replaced: string) =>
@@ -151,7 +151,7 @@ async function readSimilar(
  * Returns whether the caller may not have heard that the purchase is paid, or has heard it so
  * lately that an equal call means the same purchase.
  */
-function isUntold({ toldAt, tellingAt }: Attempt, now: number, retryWindow: number): boolean {
+function isSamePurchase({ toldAt, tellingAt }: Attempt, now: number, retryWindow: number): boolean {
   if (toldAt !== undefined) return now - toldAt <= retryWindow;
   return tellingAt === undefined || now - tellingAt <= retryWindow * UNHEARD_WINDOWS;
 }
@@ -168,15 +168,15 @@ async function presentAgain(
     isRefusedPlace(policy, open.attempt.host) ||
     isRefusedOffer(policy, { ...open.attempt, scheme: 'exact' })
   )
-    throw open.attempt.state === 'settled' ? alreadySpent(open) : paymentUncertain(open);
+    throw open.attempt.state === 'settled' ? alreadySpent(open) : earlierUncertain(open);
   const claims = [open.attempt.id, bodyClaim(open.attempt.id)];
   await context.claims.take(claims).catch((cause: unknown) => {
     // The claims may exist despite the error. Drop them: the next call would think that this call
     // is at work, and pay again.
     void delayNextCall(context, context.claims.drop(claims));
-    throw paymentUncertain(open, cause);
+    throw earlierUncertain(open, cause);
   });
-  const shown = await present(context, open, { ...buying, moved: swappedBy(open) });
+  const shown = await present(context, open, { ...buying, moved: movedBySwap(open) });
   if ('response' in shown) return shown.response;
   throw open.attempt.state === 'settled'
     ? alreadySpent(open, shown.rejected.response)
@@ -199,7 +199,7 @@ async function askChain(
     throwIfAborted(signal);
     if (!isExactChangeError(error)) throw error;
     // Whatever prevented the question, the payment may still land.
-    throw paymentUncertain(open, error);
+    throw earlierUncertain(open, error);
   }
 }
 

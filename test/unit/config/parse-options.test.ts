@@ -6,7 +6,7 @@ import { parseLocalOptions, parseOptions } from '../../../src/config/parse-optio
 import type { ClientOptions, LocalOptions } from '../../../src/config/options.js';
 import { parseSwapRequest } from '../../../src/config/swap-request.js';
 import { ConfigError, isExactChangeError, type ExactChangeError } from '../../../src/errors.js';
-import { memoryJournal } from '../../../src/journal/memory.js';
+import { createMemoryJournal } from '../../../src/journal/memory.js';
 import { pinnedMint, SOLANA_DEVNET, SOLANA_MAINNET, WSOL_MINT } from '../../../src/network.js';
 
 const seed = Uint8Array.from({ length: 32 }, (_, index) => (index * 37 + 11) % 256);
@@ -98,7 +98,7 @@ describe('the default configuration', () => {
 
 describe('the configuration from options', () => {
   it('keeps the given values, and turns names into addresses', () => {
-    const journal = memoryJournal();
+    const journal = createMemoryJournal();
     const config = parseOptions({
       walletSecretKey,
       rpcUrl: ['https://a.test', 'http://127.0.0.1:8899/?api-key=k'],
@@ -277,7 +277,7 @@ const wrong: readonly (readonly [option: string, options: Record<string, unknown
   ['policy', { policy: [] }],
   ['journal', { journal: './payments.jsonl' }],
   ['journal', { journal: {} }],
-  ['journal', { journal: { ...memoryJournal(), used: undefined } }],
+  ['journal', { journal: { ...createMemoryJournal(), used: undefined } }],
   ['journal', { journal: null }],
   ['transport', { transport: 'https://a.test' }],
   ['transport', { transport: { quote: signMessage } }],

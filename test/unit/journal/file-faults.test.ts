@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { onPlatform } from '../../../adapters/journals/file/disk.js';
 import { journalAt } from '../../../adapters/journals/file/journal.js';
 import { encodeLine } from '../../../adapters/journals/file/line.js';
-import { memoryJournal } from '../../../src/journal/memory.js';
+import { createMemoryJournal } from '../../../src/journal/memory.js';
 import type { Attempt, Journal } from '../../../src/journal/types.js';
 import { hideKey } from '../../../src/internal/redact.js';
 import { attemptOf, dayCap, fullAttemptOf, listOf, NOW, totalCap } from '../../helpers/attempts.js';
@@ -88,7 +88,7 @@ function journalOn(disk: MemoryDisk, path: string, processes = fakeProcesses(), 
 }
 
 async function statesAfterEach(): Promise<string[]> {
-  const journal = memoryJournal();
+  const journal = createMemoryJournal();
   const states = [await stateOf(journal)];
   for (const operation of operations) {
     await operation(journal);
@@ -168,7 +168,7 @@ describe('a file journal on a disk that fails', () => {
     path: string,
     fails: (call: string, count: number, operation: number) => boolean,
   ) {
-    const [disk, model] = [new MemoryDisk(), memoryJournal()];
+    const [disk, model] = [new MemoryDisk(), createMemoryJournal()];
     let [count, current] = [0, 0];
     const journal = journalOn(disk, path, undefined, (call) => {
       count += 1;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { memoryJournal } from '../../../src/journal/memory.js';
+import { createMemoryJournal } from '../../../src/journal/memory.js';
 import type { Attempt } from '../../../src/journal/types.js';
 import { takenOf } from '../../../src/policy/caps.js';
 import {
@@ -18,7 +18,7 @@ import {
 const OWNER = { wallet: 'wallet', network: 'network' };
 
 async function fill(count: number, over: (index: number) => Partial<Attempt>) {
-  const journal = memoryJournal();
+  const journal = createMemoryJournal();
   for (let index = 0; index < count; index += 1)
     await journal.reserve(attemptOf({ id: `old ${index}`, ...over(index) }), []);
   return journal;

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { SOLANA_MAINNET } from '../../../src/index.js';
-import { memoryJournal } from '../../../src/journal/memory.js';
+import { createMemoryJournal } from '../../../src/journal/memory.js';
 import type { Claims, Coordination, Journal } from '../../../src/journal/types.js';
 import { newWallet } from '../../../src/journal/registry.js';
 import { timedAs } from './timed-as.js';
@@ -23,7 +23,7 @@ function slowClaims() {
     live: async (ids) => new Set(ids.filter((id) => taken.has(id))),
   };
   const coordination: Coordination = { ...newWallet().coordination, claims: below };
-  const journal: Journal = { ...memoryJournal(), coordination: () => coordination };
+  const journal: Journal = { ...createMemoryJournal(), coordination: () => coordination };
   const owner = { wallet: 'wallet', network: SOLANA_MAINNET };
   const { coordination: timed } = timedAs(journal, owner, 20);
   if (timed === undefined) throw new Error('The journal has no coordination.');

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { createHistories } from '../../../../src/payments/reconcile/histories.js';
 import { monitorPayment } from '../../../../src/payments/reconcile/payment-monitor.js';
 import { withCoordination, newWallet } from '../../../../src/journal/registry.js';
-import { memoryJournal } from '../../../../src/journal/memory.js';
+import { createMemoryJournal } from '../../../../src/journal/memory.js';
 import { systemRuntime } from '../../../../src/internal/runtime.js';
 import { seenSince } from '../../../helpers/seen-since.js';
 import { fakeRpc, OURS, payment, type FakeNode } from './fake-chain.js';
@@ -32,7 +32,7 @@ async function monitored(node: FakeNode) {
     wallet,
     closing,
     journal: withCoordination(
-      { ...memoryJournal(), put: () => Promise.resolve() },
+      { ...createMemoryJournal(), put: () => Promise.resolve() },
       wallet.coordination,
     ),
     config: { runtime: systemRuntime, timeouts: { payment: 60_000 } },

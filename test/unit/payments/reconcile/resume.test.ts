@@ -6,7 +6,7 @@ import { bodyClaim } from '../../../../src/payments/execute/release-claim.js';
 import { freeOrphanedBudget, resume } from '../../../../src/payments/reconcile/resume.js';
 import { resumeOnce } from '../../../../src/payments/reconcile/resume-once.js';
 import { createEvents } from '../../../../src/events.js';
-import { memoryJournal } from '../../../../src/journal/memory.js';
+import { createMemoryJournal } from '../../../../src/journal/memory.js';
 import { memoryOutbox } from '../../../../src/outbox/memory.js';
 import { newWallet } from '../../../../src/journal/registry.js';
 import type { Attempt } from '../../../../src/journal/types.js';
@@ -78,7 +78,7 @@ function signed(id: string, part: Parameters<typeof payment>[0] = {}): Attempt {
 
 /** A context over a journal with these attempts. Its time stands still until `pass` is called. */
 async function coreWith(attempts: readonly Attempt[], node: FakeNode, part: Partial<Rpc> = {}) {
-  const journal = withOutbox(memoryJournal(memoryOutbox()));
+  const journal = withOutbox(createMemoryJournal(memoryOutbox()));
   for (const attempt of attempts) await journal.reserve(attempt, []);
   let now = NOW;
   const naps = new Set<{ readonly until: number; readonly wake: () => void }>();
