@@ -72,7 +72,8 @@ function costText(cost: Receipt['cost'] | FreedReceipt['cost']): string {
   const sol = `${solText(lamports)} of fees and rent`;
   if (usd === undefined) return `Cost ${sol}; what it is worth in dollars is not known`;
   const { payments = '0', swaps = '0', fees = '0' } = parts ?? {};
-  return `Cost ${usd} USD (payment ${payments}, swap ${swaps}, fees ${fees}), of it ${sol}`;
+  const inSol = lamports === 0n ? '' : `, of it ${sol}`;
+  return `Cost ${usd} USD (payment ${payments}, swap ${swaps}, fees ${fees})${inSol}`;
 }
 
 function stateText(state: keyof typeof STATES, payment: Receipt['payment'] | undefined): string {

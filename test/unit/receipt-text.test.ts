@@ -43,6 +43,11 @@ describe('formatReceipt', () => {
     );
   });
 
+  it('mentions no SOL when the payment cost none', () => {
+    const cost = { ...receipt.cost, networkFeeLamports: '0' };
+    expect(formatReceipt({ ...receipt, cost })).toContain('swap 0.0001, fees 0.0008)\nState');
+  });
+
   it('shows a swap of an unpinned token by mint and base units, and an explorer link', () => {
     const text = formatReceipt({
       ...receipt,

@@ -78,4 +78,5 @@ def _cost(cost: Cost | FreedCost) -> str:
     if cost.usd is None:
         return f"Cost {sol}; what it is worth in dollars is not known"
     payments, swaps, fees = ("0", "0", "0") if cost.parts is None else cost.parts
-    return f"Cost {cost.usd} USD (payment {payments}, swap {swaps}, fees {fees}), of it {sol}"
+    in_sol = f", of it {sol}" if lamports else ""
+    return f"Cost {cost.usd} USD (payment {payments}, swap {swaps}, fees {fees}){in_sol}"

@@ -45,6 +45,7 @@ def test_settles_a_payment_and_returns_its_receipt(
     assert sandbox.balance(sandbox.merchant, "USDC") - before == CENT
     assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - CENT
     assert "Paid 0.01 USDC" in format_receipt(settled)
+    assert "fees 0)\nState" in format_receipt(settled)
     lost = format_receipt(settled._replace(state="uncertain"))
     never = format_receipt(settled._replace(state="unsettled"))
     assert lost.startswith("May have paid 0.01 USDC") and never.startswith("Paid nothing for")

@@ -21,7 +21,7 @@ export interface Presentation {
   readonly emit: Emit;
   /** Milliseconds since the epoch. */
   readonly startedAt: number;
-  /** `present` leaves the attempt's claim to its caller: that may sign again first. */
+  /** `present` leaves the attempt's claim to its caller, which may sign another payment first. */
   readonly keepsClaim?: boolean;
 }
 

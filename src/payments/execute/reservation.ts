@@ -111,7 +111,7 @@ export async function againWithoutOrphans<T extends object | undefined>(
   ask: () => Promise<T>,
 ): Promise<T> {
   const result = await ask();
-  // Any answer but nothing, or the tokens that are held now, is a refusal.
+  // Undefined: reserved. With `before`: reserved, and the tokens are held. All else is a refusal.
   if (result === undefined || 'before' in result) return result;
   const { freeOrphanedBudget } = await recovery(signal);
   return (await freeOrphanedBudget(context)) ? ask() : result;
