@@ -87,22 +87,13 @@ async function fundingOutOf(
   mint: Address,
   facts: OwnFacts,
   needed: bigint,
-  { signal, except = new Set(), toPay, exact = false }: FundingOptions,
+  options: FundingOptions,
   ahead: Promise<QuoteAhead | undefined>,
 ): Promise<Funding> {
+  const { signal, except, toPay, exact } = options;
   const missing = needed - facts.available;
-  if (
-    mint === WSOL_MINT &&
-    context.config.swapFrom?.includes(WSOL_MINT) !== false &&
-    !except.has(WSOL_MINT)
-  ) {
-    const native = holdings.lamports - (await context.ledger.held(holdings.wallet)) - KEEP_LAMPORTS;
-    const asking = amountsFor(context, mint, facts, missing, exact, signal);
-    // A wrap needs no price.
-    const amounts = (await asking.catch(noneIfFailed)) ?? [missing];
-    const wrap = amounts.find((amount) => native >= amount);
-    if (wrap !== undefined) return { inputMint: WSOL_MINT, maxInAmount: wrap, wrap };
-  }
+  const wrapped = mint === WSOL_MINT && (await wrapOf(context, holdings, facts, missing, options));
+  if (wrapped) return wrapped;
   const candidates = await candidatesIn(context, holdings, mint, except);
   const readOthers = loadOnce(async () => {
     if (context.config.swapFrom !== undefined) return [];
@@ -114,9 +105,8 @@ async function fundingOutOf(
   // Try the larger amount with all candidates first. Otherwise two tokens could be swapped back and
   // forth by candidates that afford no more than this payment.
   const amounts = await amountsFor(context, mint, facts, missing, exact, signal);
-  const reasons: ExactChangeError[] = [];
+  const tried: Tried = { reasons: [], unsellable: new Set() };
   const inOrder = candidatesByValue(context, candidates, readOthers, signal);
-  const unsellable = new Set<Address>();
   const search = async (candidate: Candidate, amount: bigint, within = signal) => {
     if (isPinned(context, mint) && !(await mayPay(context, candidate, mint, amount, within)))
       return noTokenCovers(context, mint, needed, facts);
@@ -138,8 +128,8 @@ async function fundingOutOf(
     const cheap = found === undefined ? undefined : await foundAlone(context, found, signal);
     if (cheap !== undefined) return cheap;
     const together = searchOfBest === undefined ? [] : [searchOfBest, ...next.map(searchOf)];
-    const tried = await findTogether(context, together, signal);
-    const [first, ...more] = tried.flatMap(({ found }) => quoted(found));
+    const compared = await findTogether(context, together, signal);
+    const [first, ...more] = compared.flatMap(({ found }) => quoted(found));
     if (first !== undefined) {
       const others = async (later: AbortSignal) => {
         const next = (await inOrder.others(later)).slice(0, MAX_COMPARED);
@@ -148,29 +138,67 @@ async function fundingOutOf(
       };
       return cheapestOfAll(context, [first, ...more], others, signal);
     }
-    const known = new Map(tried.map(({ candidate, found }) => [candidate.mint, found]));
-    let compared = 0;
-    for await (const candidate of inOrder.all()) {
-      if (unsellable.has(candidate.mint)) continue;
-      if (compared >= MAX_CANDIDATES || unsellable.size >= MAX_UNSELLABLE) break;
-      const found = known.get(candidate.mint) ?? (await search(candidate, amount));
-      if (!isExactChangeError(found)) return found;
-      reasons.push(found);
-      // Tokens without a market must not use up the limit, because strangers send wallets
-      // trillions of worthless tokens.
-      if (found.code === 'no_route' || found.code === 'price_unknown')
-        unsellable.add(candidate.mint);
-      // Into a pinned mint, `insufficient_funds` may mean that a price showed too little value, so
-      // it does not use up the limit either.
-      else if (found.code !== 'insufficient_funds' || !isPinned(context, mint)) compared += 1;
-    }
-    if (!reasons.some(({ code }) => code === 'insufficient_funds')) break;
+    const known = new Map(compared.map(({ candidate, found }) => [candidate.mint, found]));
+    const inTurn = async (candidate: Candidate) =>
+      known.get(candidate.mint) ?? (await search(candidate, amount));
+    const other = await firstFound(inOrder.all(), inTurn, isPinned(context, mint), tried);
+    if (other !== undefined) return other;
+    if (!tried.reasons.some(({ code }) => code === 'insufficient_funds')) break;
   }
   // Throw the best candidate's reason, unless that candidate only holds too little.
   throw (
-    reasons.find(({ code }) => code !== 'insufficient_funds') ??
+    tried.reasons.find(({ code }) => code !== 'insufficient_funds') ??
     noTokenCovers(context, mint, needed, facts)
   );
+}
+
+/** Returns the native SOL to wrap; undefined if it may not be wrapped or is too little. */
+async function wrapOf(
+  context: PaymentContext,
+  { lamports, wallet }: Holdings,
+  facts: OwnFacts,
+  missing: bigint,
+  { signal, except, exact }: FundingOptions,
+): Promise<Funding | undefined> {
+  const { swapFrom } = context.config;
+  if (swapFrom?.includes(WSOL_MINT) === false || except?.has(WSOL_MINT) === true) return undefined;
+  const native = lamports - (await context.ledger.held(wallet)) - KEEP_LAMPORTS;
+  const asking = amountsFor(context, WSOL_MINT, facts, missing, exact, signal);
+  // A wrap needs no price.
+  const amounts = (await asking.catch(noneIfFailed)) ?? [missing];
+  const wrap = amounts.find((amount) => native >= amount);
+  return wrap === undefined ? undefined : { inputMint: WSOL_MINT, maxInAmount: wrap, wrap };
+}
+
+/** What one search has learned of the candidates, for all amounts that it tries. */
+interface Tried {
+  /** Why no swap was found, in the order of the candidates. */
+  readonly reasons: ExactChangeError[];
+  readonly unsellable: Set<Address>;
+}
+
+/** Tries candidates one after the other, up to the limits. Returns the first swap that it finds. */
+async function firstFound(
+  candidates: AsyncIterable<Candidate>,
+  search: (candidate: Candidate) => Promise<QuotedSwap | ExactChangeError>,
+  intoPinned: boolean,
+  { reasons, unsellable }: Tried,
+): Promise<QuotedSwap | undefined> {
+  let compared = 0;
+  for await (const candidate of candidates) {
+    if (unsellable.has(candidate.mint)) continue;
+    if (compared >= MAX_CANDIDATES || unsellable.size >= MAX_UNSELLABLE) break;
+    const found = await search(candidate);
+    if (!isExactChangeError(found)) return found;
+    reasons.push(found);
+    // Tokens without a market must not use up the limit, because strangers send wallets trillions
+    // of worthless tokens.
+    if (found.code === 'no_route' || found.code === 'price_unknown') unsellable.add(candidate.mint);
+    // Into a pinned mint, `insufficient_funds` may mean that a price showed too little value, so it
+    // does not use up the limit either.
+    else if (found.code !== 'insufficient_funds' || !intoPinned) compared += 1;
+  }
+  return undefined;
 }
 
 const quoted = (found: QuotedSwap | ExactChangeError): QuotedSwap[] =>
