@@ -13,7 +13,7 @@ import type { WebhookOperationId } from '../src/wire/webhooks.js';
 import { autoPayRequest, parsedPayment, paymentParts, paymentResult } from '../src/wire/payment.js';
 import { problem, PROBLEM_TYPE } from '../src/wire/problem.js';
 import { buildOfParameters, buildOfQuote, swapQuote, swapTransaction } from '../src/wire/swap.js';
-import { problemCodes } from '../src/wire/problems.js';
+import { problemCodes } from '../src/wire/problem-codes.js';
 import { examples } from './openapi-examples.js';
 import { describeWebhooks } from './openapi-webhooks.js';
 

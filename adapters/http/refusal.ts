@@ -1,5 +1,5 @@
 import { serviceProblem, type Problem } from '../../src/wire/problem.js';
-import type { ServiceCode } from '../../src/wire/problems.js';
+import type { ServiceCode } from '../../src/wire/problem-codes.js';
 
 /** Thrown for a request that is refused before it becomes a call. */
 export class RequestRefusal extends Error {

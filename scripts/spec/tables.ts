@@ -39,7 +39,7 @@ import { programErrors } from '../../src/swaps/jupiter/decoder.js';
 import { noRouteCodes } from '../../src/swaps/jupiter/refusal.js';
 import { swapKind } from '../../src/swaps/jupiter/route-plan.js';
 import { swapDecoders } from '../../src/swaps/sources.js';
-import { aboutProblem, isServiceCode, problemCodes } from '../../src/wire/problems.js';
+import { aboutProblem, isServiceCode, problemCodes } from '../../src/wire/problem-codes.js';
 import { webhookEvents } from '../../src/wire/webhook-events.js';
 import { surface } from './surface.js';
 

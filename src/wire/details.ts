@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { cleanText, type ErrorCode, type ErrorDetails, type OfferRefusal } from '../errors.js';
 import { count, digits } from './fields.js';
 import { offerRefusal } from './payment.js';
-import { aboutProblem } from './problems.js';
+import { aboutProblem } from './problem-codes.js';
 
 /**
  * Replaces sentences of a service in `details`: its text is hostile, so it goes under `untrusted`.

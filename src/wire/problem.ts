@@ -14,7 +14,12 @@ import { errorOfCode } from '../errors/of-code.js';
 import { detailsSchemas, wordsIn } from './details.js';
 import { digits, text } from './fields.js';
 import { untrusted as untrustedSchema } from './payment.js';
-import { aboutProblem, isServiceCode, type ProblemCode, type ServiceCode } from './problems.js';
+import {
+  aboutProblem,
+  isServiceCode,
+  type ProblemCode,
+  type ServiceCode,
+} from './problem-codes.js';
 import { isTrustedError } from './trusted-error.js';
 
 /** A problem of RFC 9457 with the fields of an {@link ExactChangeError}. */

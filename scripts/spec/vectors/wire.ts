@@ -3,7 +3,7 @@ import { errorCodes, isExactChangeError } from '../../../src/errors.js';
 import { errorOfCode } from '../../../src/errors/of-code.js';
 import { operations } from '../../../src/wire/operations.js';
 import { errorOf, problemOf, serviceProblem } from '../../../src/wire/problem.js';
-import { problemCodes, isServiceCode } from '../../../src/wire/problems.js';
+import { problemCodes, isServiceCode } from '../../../src/wire/problem-codes.js';
 import { writeQuery } from '../../../src/wire/query.js';
 import { readAs } from '../../../src/wire/read.js';
 import { sampleDetails } from '../../../test/unit/wire/details.js';

@@ -9,7 +9,7 @@ import { transportClosed } from '../../../src/service/closed.js';
 import { Fault } from '../../../src/solana/rpc/fault.js';
 import { toTransportError } from '../../../src/solana/rpc/transport-error.js';
 import { errorOf, problemOf, serviceProblem, type Problem } from '../../../src/wire/problem.js';
-import { aboutProblem, isServiceCode, problemCodes } from '../../../src/wire/problems.js';
+import { aboutProblem, isServiceCode, problemCodes } from '../../../src/wire/problem-codes.js';
 import { sampleDetails } from './details.js';
 
 const { ConfigError, errorCodes, ExactChangeError, FundsError, TransportError } = errors;
