@@ -17,7 +17,7 @@ import type { Rpc } from '../solana/rpc/rpc.js';
 import type { Signer } from '../solana/signer.js';
 import type { SwapSource } from '../swaps/provider.js';
 import type { Transport } from '../transport.js';
-import { createMemory, createRecovery, type Memory, type Prices, type Recovery } from './memory.js';
+import { createMemory, createResumed, type Memory, type Prices, type Resumed } from './memory.js';
 import { reasons } from './on-demand.js';
 import { createHistories, type Histories } from './reconcile/histories.js';
 
@@ -42,7 +42,7 @@ export interface PaymentContext extends Coordination {
   readonly wallet: Wallet;
   readonly journal: Journal;
   readonly memory: Memory;
-  readonly recovery: Recovery;
+  readonly resumed: Resumed;
   /** Reads from the chain which transactions touched the accounts that payments leave from. */
   readonly histories: Histories;
   readonly blockhashes: BlockhashSource;
@@ -151,7 +151,7 @@ export function contextOver(
     prices,
     journal: shared === undefined ? withCoordination(journal, coordination) : journal,
     memory: createMemory(tokenPrices),
-    recovery: createRecovery(),
+    resumed: createResumed(),
     histories: createHistories(rpc, runtime),
     blockhashes: createBlockhashSource(rpc, runtime),
     ready: loadOnce(() => checkNetwork(rpc, network)),

@@ -64,7 +64,7 @@ export interface Memory extends Prices {
 }
 
 /** What a client knows of the attempts that earlier processes left. */
-export interface Recovery {
+export interface Resumed {
   /** The look before the first payment. Undefined: the next payment has to look. */
   started: Promise<unknown> | undefined;
   /** Ids of attempts that this client waits for, because their swap may still land. */
@@ -108,7 +108,7 @@ export function createMemory(prices: Prices = createPrices()): Memory {
   };
 }
 
-export function createRecovery(): Recovery {
+export function createResumed(): Resumed {
   return {
     started: undefined,
     awaitedSwaps: new Set(),

@@ -92,6 +92,8 @@ export interface Wanted {
   readonly beside?: boolean;
 }
 
+type BestSwapTask = Pick<FundTask, 'emit' | 'signal' | 'reservation' | 'approve'>;
+
 /**
  * Swaps from the best token of the wallet. If only that token is at fault, swaps from the next. If
  * no cap has room, tries a smaller swap.
@@ -100,7 +102,7 @@ export async function swapFromBest(
   context: PaymentContext,
   wanted: Wanted,
   facts: OwnFacts,
-  task: Pick<FundTask, 'emit' | 'signal' | 'reservation' | 'approve'>,
+  task: BestSwapTask,
   onConfirmed?: () => Promise<void>,
 ): Promise<Swapped> {
   const { mint, least } = wanted;
@@ -144,7 +146,7 @@ async function swapInto(
   context: PaymentContext,
   { mint, beside }: Wanted,
   funding: Funding,
-  { emit, signal, reservation, approve }: Parameters<typeof swapFromBest>[3],
+  { emit, signal, reservation, approve }: BestSwapTask,
   onConfirmed: (() => Promise<void>) | undefined,
 ): Promise<Swapped> {
   const task = {

@@ -7,7 +7,16 @@ import { broughtBy, findFunding, type Funding } from './funding.js';
 // If several offers need a swap, at most this many are compared, because quotes are scarce.
 const MAX_COMPARED = 3;
 
-interface Funded {
+export interface FundingChoice {
+  /** Whether the swap of the chosen offer is made next. */
+  readonly toSwap: boolean;
+  readonly signalFor: (offer: Offer) => AbortSignal;
+  /** Replaces the reason of a passed deadline with an error that explains it. */
+  readonly explain: (error: unknown) => unknown;
+  readonly refuse: (offer: Offer, reason: ExactChangeError) => void;
+}
+
+export interface Funded {
   readonly priced: Priced;
   readonly funding: Funding;
 }
@@ -20,14 +29,7 @@ interface Funded {
 export async function chooseFunding(
   context: PaymentContext,
   short: readonly Priced[],
-  options: {
-    /** Whether the swap of the chosen offer is made next. */
-    readonly toSwap: boolean;
-    readonly signalFor: (offer: Offer) => AbortSignal;
-    /** Replaces the reason of a passed deadline with an error that explains it. */
-    readonly explain: (error: unknown) => unknown;
-    readonly refuse: (offer: Offer, reason: ExactChangeError) => void;
-  },
+  options: FundingChoice,
 ): Promise<Funded | undefined> {
   const funded: Funded[] = [];
   for (const priced of short.slice(0, MAX_COMPARED)) {

@@ -2,7 +2,7 @@ import { ProtocolError, type ExactChangeError, type OfferRefusal } from '../../e
 import { ownerOf, type PaymentContext } from '../context.js';
 import { swapEngine } from '../on-demand.js';
 import type { Priced } from './choose.js';
-import type { chooseFunding } from './choose-funding.js';
+import type { Funded, FundingChoice } from './choose-funding.js';
 import { forgetBalance, tooLittleHeld } from './short-of.js';
 
 /**
@@ -12,8 +12,8 @@ import { forgetBalance, tooLittleHeld } from './short-of.js';
 export async function chooseShort(
   context: PaymentContext,
   short: readonly Priced[],
-  options: Parameters<typeof chooseFunding>[2],
-): Promise<Awaited<ReturnType<typeof chooseFunding>>> {
+  options: FundingChoice,
+): Promise<Funded | undefined> {
   if (context.config.autoSwap) {
     const { chooseFunding } = await swapEngine();
     return chooseFunding(context, short, options);

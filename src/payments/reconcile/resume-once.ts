@@ -8,20 +8,20 @@ import { recovery } from '../on-demand.js';
  * payments hold their tokens again, and reservations are freed.
  */
 export async function resumeOnce(context: PaymentContext): Promise<void> {
-  const { recovery } = context;
-  let work = recovery.started;
+  const { resumed } = context;
+  let work = resumed.started;
   if (work === undefined) {
     work = takeUpOrphans(context);
-    recovery.started = work;
+    resumed.started = work;
     // After a failure, the next call tries again.
-    work.catch(() => (recovery.started = undefined));
+    work.catch(() => (resumed.started = undefined));
   }
   await work;
 }
 
 /** Makes the next payment look for orphaned attempts again, because there may be new ones. */
 export function resumeWithNextCall(context: PaymentContext): void {
-  context.recovery.started = undefined;
+  context.resumed.started = undefined;
 }
 
 /** Loads the recovery code only if there are orphaned attempts. */

@@ -26,7 +26,7 @@ export async function takeUp(context: PaymentContext): Promise<void> {
  * look reads all reservations, and a cap may refuse most of a thousand concurrent calls.
  */
 export function freeOrphanedBudget(context: PaymentContext): Promise<boolean> {
-  const { looks } = context.recovery;
+  const { looks } = context.resumed;
   return (looks.next ??= lookAfter(context, looks.running));
 }
 
@@ -36,7 +36,7 @@ async function lookAfter(
 ): Promise<boolean> {
   // The running look may free budget after a cap refused the calls that wait here.
   const before = await running?.catch(() => false);
-  const { looks } = context.recovery;
+  const { looks } = context.resumed;
   const look = releaseOrphans(context).then(({ freed, abandoned }) => {
     for (const attempt of abandoned) void waitForSwap(context, attempt);
     return freed > 0;
@@ -139,7 +139,7 @@ export async function giveUp(
 /** Waits until a swap is decided, then ends its attempt. Never rejects. */
 async function waitForSwap(context: PaymentContext, attempt: Attempt): Promise<void> {
   const { id } = attempt;
-  const { awaitedSwaps } = context.recovery;
+  const { awaitedSwaps } = context.resumed;
   if (awaitedSwaps.has(id)) return;
   awaitedSwaps.add(id);
   // The swap was signed or asked about just now, so wait before the first look.

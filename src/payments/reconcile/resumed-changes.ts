@@ -11,8 +11,8 @@ import { swapRecordOf } from './swap-outcome.js';
 const MOST_FREED = 1_000;
 
 /** Notes that a context has taken up an attempt, so that `resume` reports its end. */
-export function noteResumed({ recovery }: PaymentContext, { id, at }: Attempt): void {
-  recovery.open.set(id, at);
+export function noteResumed({ resumed }: PaymentContext, { id, at }: Attempt): void {
+  resumed.open.set(id, at);
 }
 
 export function noteFreed(
@@ -20,7 +20,7 @@ export function noteFreed(
   attempt: Attempt,
   state: FreedReceipt['state'],
 ): void {
-  const { open, freed } = context.recovery;
+  const { open, freed } = context.resumed;
   const { id } = attempt;
   if (!open.has(id)) return;
   if (state === 'unpaid') open.delete(id);
@@ -32,7 +32,7 @@ export function noteFreed(
  * other. Returns each change once.
  */
 export async function takeChanges(context: PaymentContext): Promise<(Receipt | FreedReceipt)[]> {
-  const { open, freed } = context.recovery;
+  const { open, freed } = context.resumed;
   const moments = [...open.values(), ...[...freed.values()].map(({ at }) => at)];
   if (moments.length === 0) return [];
   const decided: Receipt[] = [];

@@ -5,7 +5,7 @@ import { lazyPart } from '../../../src/internal/load-once.js';
 import type { PaymentContext } from '../../../src/payments/context.js';
 import { fundPayment } from '../../../src/payments/execute/fund.js';
 import { reservationFor } from '../../../src/payments/execute/reservation.js';
-import { createRecovery } from '../../../src/payments/memory.js';
+import { createResumed } from '../../../src/payments/memory.js';
 import * as onDemand from '../../../src/payments/on-demand.js';
 import { resumeEarlierPayment } from '../../../src/payments/reconcile/find-earlier.js';
 import { resumeOnce } from '../../../src/payments/reconcile/resume-once.js';
@@ -60,7 +60,7 @@ describe('a call that cannot load a file', () => {
     const leftIn = (left: string) =>
       ({
         config: { signer: { address: 'wallet' }, network: 'net' },
-        recovery: createRecovery(),
+        resumed: createResumed(),
         journal: {
           async *attempts(_owner: unknown, { state }: { state: string }) {
             if (state === left) yield { id: 'one' };
@@ -98,19 +98,19 @@ describe('a call that cannot load a file', () => {
   it('releases the claims of a reservation that it cannot undo, so that the next call finds it', async () => {
     vi.spyOn(door, 'giveUp').mockImplementationOnce(lost);
     const dropped: string[][] = [];
-    const recovery = { ...createRecovery(), started: Promise.resolve() as unknown };
+    const resumed = { ...createResumed(), started: Promise.resolve() as unknown };
     const context = {
       config: { policy: { caps: [] }, timeouts: { journal: 1_000 } },
       journal: { reserve: async () => undefined },
       claims: { drop: async (ids: string[]) => void dropped.push(ids) },
-      recovery,
+      resumed,
     } as unknown as PaymentContext;
     const attempt = { id: 'one' } as Parameters<typeof reservationFor>[1];
     const reservation = reservationFor(context, attempt, undefined);
     await reservation.reserve();
     await reservation.rollBack('source', new Error('refused'));
     expect(dropped).toEqual([['one', 'body of one']]);
-    expect(recovery.started).toBeUndefined();
+    expect(resumed.started).toBeUndefined();
   });
 
   it('is retried by the next call of a transport', async () => {

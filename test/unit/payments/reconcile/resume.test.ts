@@ -1,4 +1,4 @@
-import { createRecovery } from '../../../../src/payments/memory.js';
+import { createResumed } from '../../../../src/payments/memory.js';
 import { describe, expect, it, vi } from 'vitest';
 import { createHistories } from '../../../../src/payments/reconcile/histories.js';
 import { endUnpaid } from '../../../../src/payments/reconcile/orphaned-attempts.js';
@@ -111,7 +111,7 @@ async function coreWith(attempts: readonly Attempt[], node: FakeNode, part: Part
     blockhashes: { expire: () => undefined },
     wallet,
     journal,
-    recovery: createRecovery(),
+    resumed: createResumed(),
     closing,
   } as unknown as Core;
   const states = async () => {
