@@ -130,7 +130,7 @@ function parseUnits(option: string, value: unknown): bigint {
   if (amount === undefined || amount === 0n)
     throw refuse(
       option,
-      'must be base units, from 1 to 2^64-1: a bigint, or a whole number as text.',
+      'must be base units, from 1 to 2^64-1: a bigint or a whole number as text.',
     );
   return amount;
 }

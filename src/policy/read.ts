@@ -18,10 +18,7 @@ export function readList<E, T>(
 export function readUsd(option: string, text: unknown): bigint {
   const value = parseUiAmount(text, USD_DECIMALS);
   if (value === undefined)
-    throw refuse(
-      option,
-      'must be US dollars as a decimal string such as "0.25", with at most six decimals.',
-    );
+    throw refuse(option, 'must be US dollars as text such as "0.25", with at most six decimals.');
   return value;
 }
 
@@ -29,7 +26,7 @@ export function readUsd(option: string, text: unknown): bigint {
 export function readUnits(option: string, amount: unknown, what: string): bigint {
   const value = toAmount(amount);
   if (value === undefined)
-    throw refuse(option, `must be ${what}: a bigint, or a whole number as text.`);
+    throw refuse(option, `must be ${what}: a bigint or a whole number as text.`);
   return value;
 }
 

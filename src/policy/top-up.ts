@@ -39,7 +39,7 @@ export function readTopUp(options: TopUpOptions | undefined, network: string): T
     if (amount === undefined || amount === 0n)
       throw refuse(
         `policy.topUp.${name}`,
-        `must be an amount of ${pinned.symbol} above 0 as a decimal string such as "0.50".`,
+        `must be an amount of ${pinned.symbol} above 0 as text such as "0.50".`,
       );
     return amount;
   };

@@ -185,6 +185,6 @@ def _read_amount(option: str, values: Mapping[str, Any]) -> int:
     amount = to_amount(values.get(option))
     if not amount:
         raise refuse(
-            option, f"must be base units, from 1 to {U64_MAX}: an int, or a whole number as text."
+            option, f"must be base units, from 1 to {U64_MAX}: an int or a whole number as text."
         )
     return amount

@@ -43,8 +43,8 @@ def read_top_up(top_up: object, network: str) -> TopUp | None:
     for name in ("below", "to"):
         amount = parse_ui_amount(options.get(name), pinned.decimals)
         if not amount:
-            rule = f"must be an amount of {pinned.symbol} above 0 as a decimal string such as"
-            raise refuse(f"policy.top_up.{name}", f'{rule} "0.50".')
+            rule = f'must be an amount of {pinned.symbol} above 0 as text such as "0.50".'
+            raise refuse(f"policy.top_up.{name}", rule)
         amounts.append(amount)
     below, to = amounts
     if below >= to:
