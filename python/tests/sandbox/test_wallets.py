@@ -200,3 +200,35 @@ def test_fails_at_no_cost_if_a_signer_misbehaves(
     error = failure_of(lambda: payer.client.get(f"{sandbox.api_url}/usdc"), "signing_failed")
     assert error.funds == "untouched"
     until("the budget is free", lambda: payer.used == "0")
+
+
+class Left(BaseException):
+    """An error like that of ``sys.exit``, which no code catches by accident."""
+
+
+@pytest.mark.parametrize("hook", ["signer", "approve"])
+def test_frees_budget_and_key_when_a_hook_of_the_caller_ends_the_program(
+    hook: str, sandbox: Sandbox, make_payer: MakePayer
+) -> None:
+    wallet, left = sandbox.wallet(USDC="1"), [Left()]
+
+    class Leaving:
+        address = wallet.address
+
+        def sign_message(self, message: bytes, intent: object) -> bytes:
+            if hook == "signer" and left:
+                raise left.pop()
+            return bytes(Keypair.from_base58_string(wallet.secret_key).sign_message(message))
+
+    def approve(_plan: object) -> bool:
+        if hook == "approve" and left:
+            raise left.pop()
+        return True
+
+    policy = {"max_per_day": "0.01", "approve": approve}
+    payer = make_payer(wallet, wallet_secret_key=None, signer=Leaving(), policy=policy)
+    url = f"{sandbox.api_url}/usdc"
+    with pytest.raises(Left):
+        payer.client.get(url, idempotency_key="order 1")
+    assert payer.used == "0"
+    assert payer.client.get(url, idempotency_key="order 1").status_code == 200

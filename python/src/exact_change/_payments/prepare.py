@@ -86,7 +86,10 @@ def prepare_payment(
             reservation.attempt, facts.decimals, payment["payerSignature"], swap, timings
         )
         open_ = yield from reservation.sign(payment, receipt)
-    except Exception as raised:
+    except GeneratorExit:
+        raise
+    # The caller's function may call `sys.exit`: its reservation must not last until the exit.
+    except BaseException as raised:
         error = raised
     else:
         yield from task.emit(

@@ -130,7 +130,7 @@ class Reservation:
         yield from take_claims(self._context, claim, putting)
         return OpenPayment(signed)
 
-    def roll_back(self, source: str | None, reason: Exception | None) -> Steps[None]:
+    def roll_back(self, source: str | None, reason: BaseException | None) -> Steps[None]:
         """Frees the tokens, the price, the key and the claim, because no payment was signed.
 
         ``source``: the token account of the held tokens, if any. Never raises.
