@@ -7,6 +7,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import requests
 
@@ -77,6 +78,28 @@ def test_makes_one_purchase_for_a_key_of_parallel_calls(
 
 class Order(str, Enum):
     ONE = "order-1"
+
+
+@pytest.mark.parametrize("door", ["client", "stream", "transport"])
+def test_makes_one_purchase_for_a_key_in_the_extension_of_a_request(
+    door: str, sandbox: Sandbox, make_payer: MakePayer
+) -> None:
+    payer, url = make_payer(USDC="1"), f"{sandbox.api_url}/usdc"
+    extensions = {"exact_change": {"idempotency_key": "order 1"}}
+
+    def buy() -> int:
+        if door == "stream":
+            with payer.client.stream("GET", url, extensions=extensions) as response:
+                response.read()
+                return response.status_code
+        if door == "client":
+            return payer.client.get(url, extensions=extensions).status_code
+        with httpx.Client(transport=payer.client.transport()) as http:
+            return http.get(url, extensions=extensions).status_code
+
+    assert buy() == 200
+    failure_of(buy, "already_spent")
+    assert (payer.signed, payer.held()) == (["payment"], 1_000_000 - PRICE)
 
 
 @pytest.mark.parametrize("door", ["option", "requests"])

@@ -91,9 +91,15 @@ def carries_payment(request: httpx.Request) -> bool:
 def call_options(
     extensions: Mapping[str, Any] | None, key: str | None, repeatable: bool, caller: Signal
 ) -> dict[str, Any]:
-    """Returns the extensions of a request together with the options and caller of its call."""
-    options = {"idempotency_key": key, "repeatable": repeatable}
-    return {**(extensions or {}), OPTIONS: options, _CALLER: caller}
+    """Returns the extensions of a request together with the options and caller of its call.
+
+    Keeps options in the caller's extension: a lost key would make a repeat a second purchase.
+    """
+    given = extensions or {}
+    options = {"repeatable": repeatable, **(mapping_of(given.get(OPTIONS)) or {})}
+    if key is not None:
+        options["idempotency_key"] = key
+    return {**given, OPTIONS: options, _CALLER: caller}
 
 
 def options_of(request: httpx.Request) -> CallOptions:
