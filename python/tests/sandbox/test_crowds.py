@@ -147,6 +147,16 @@ async def test_applies_one_cap_to_the_tasks_of_two_clients_of_a_wallet(
     assert outcomes == ["200"] * 5 + ["budget_exhausted"] * 15
 
 
+async def test_pays_for_each_send_when_one_request_is_sent_several_times_at_once(
+    sandbox: Sandbox,
+) -> None:
+    async with AsyncClient(**sandbox.options(sandbox.wallet(USDC="1"))) as client:
+        async with httpx.AsyncClient(transport=client.transport()) as http:
+            request = http.build_request("GET", f"{sandbox.api_url}/usdc")
+            answers = await asyncio.gather(*(http.send(request) for _ in range(3)))
+    assert [answer.status_code for answer in answers] == [200] * 3
+
+
 def test_pays_from_threads_and_event_loops_of_a_wallet_in_parallel(
     sandbox: Sandbox, make_client: MakeClient
 ) -> None:

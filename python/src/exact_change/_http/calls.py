@@ -15,6 +15,7 @@ from .._kernel.signals import Signal, void
 from .._kernel.steps import await_, call
 from .._kernel.task import Steps, begin
 from .._kernel.workers import workers
+from .._payer import Payer
 from .._payments.call import CallOptions, Reply
 from .._x402.payload import PAYMENT_HEADERS
 from .._x402.types import PaymentHeader
@@ -78,9 +79,12 @@ def bare(url: object) -> str:
     return text if address is None else address.href
 
 
-def is_own_request(request: httpx.Request) -> bool:
-    """Returns whether the library itself made a request."""
-    return OWN in request.extensions
+def is_own_request(request: httpx.Request, payer: Payer) -> bool:
+    """Returns whether the library itself sends a request, for other than this payer.
+
+    A mark of the payer itself means that the caller sends the same request several times at once.
+    """
+    return request.extensions.get(OWN, payer) is not payer
 
 
 def carries_payment(request: httpx.Request) -> bool:

@@ -36,7 +36,7 @@ class PayingTransport(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Sends a request, and pays for it if the seller answers 402."""
-        if is_own_request(request):
+        if is_own_request(request, self._payer):
             return self._below.handle_request(request)
         _unshare(request)
         if carries_payment(request):
@@ -79,7 +79,7 @@ class PayingTransport(httpx.BaseTransport):
 
     def _pass(self, request: httpx.Request) -> httpx.Response:
         """Sends a request below, marked so that an interceptor does not pay for it again."""
-        request.extensions[OWN] = True
+        request.extensions[OWN] = self._payer
         try:
             return self._below.handle_request(request)
         finally:
@@ -95,7 +95,7 @@ class AsyncPayingTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Sends a request, and pays for it if the seller answers 402."""
-        if is_own_request(request):
+        if is_own_request(request, self._payer):
             return await self._below.handle_async_request(request)
         _unshare(request)
         if carries_payment(request):
@@ -138,7 +138,7 @@ class AsyncPayingTransport(httpx.AsyncBaseTransport):
             await asyncio.sleep(wait)
 
     async def _pass(self, request: httpx.Request) -> httpx.Response:
-        request.extensions[OWN] = True
+        request.extensions[OWN] = self._payer
         try:
             return await self._below.handle_async_request(request)
         finally:
