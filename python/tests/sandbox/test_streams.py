@@ -149,7 +149,7 @@ def test_raises_already_spent_for_a_repeat_after_a_stream_broke_off(
     payer = make_payer(USDC="1")
     response = begin(payer, stream.url)
     stream.cut()
-    with pytest.raises((httpx.HTTPError, requests.RequestException, Exception)):
+    with pytest.raises(Exception):  # noqa: B017
         read(response)
     response.close()
     paid_once(payer, stream)
@@ -203,8 +203,7 @@ def test_raises_already_spent_for_a_repeat_after_a_broken_response_was_collected
 def test_raises_already_spent_for_a_repeat_after_the_reader_left_a_stream(
     way: str, stream: Stream, make_payer: MakePayer
 ) -> None:
-    begin, stop = STOPS[way]
-    payer = make_payer(USDC="1")
+    (begin, stop), payer = STOPS[way], make_payer(USDC="1")
     response = begin(payer, stream.url)
     stop(response)
     paid_once(payer, stream)
@@ -226,13 +225,18 @@ def test_buys_again_after_a_stream_was_read_to_its_end(
 
 
 @pytest.mark.parametrize("closes", [True, False])
+@pytest.mark.parametrize("is_ahead", [True, False])
 async def test_raises_already_spent_after_a_stream_was_left_on_an_event_loop(
-    closes: bool, sandbox: Sandbox, stream: Stream
+    closes: bool, is_ahead: bool, sandbox: Sandbox, stream: Stream
 ) -> None:
-    wallet = sandbox.wallet(USDC="1")
-    async with AsyncClient(**sandbox.options(wallet)) as client, AsyncExitStack() as opened:
-        opening = client.stream("POST", stream.url, content=b"x")
-        response = await opened.enter_async_context(opening)
+    ahead = [stream.url] if is_ahead else False
+    options = sandbox.options(sandbox.wallet(USDC="1"), presign=ahead)
+    async with AsyncClient(**options) as client, AsyncExitStack() as opened:
+        if is_ahead:
+            stream.end()
+            await client.post(stream.url, content=b"x")
+        left = client.stream("POST", stream.url, content=b"x")
+        response = await opened.enter_async_context(left)
         async for _ in response.aiter_bytes():
             break
         if closes:

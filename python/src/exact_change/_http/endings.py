@@ -151,10 +151,26 @@ class WatchedStream(httpx.SyncByteStream):
                 self._ending.lost()
 
 
-class AsyncWatchedStream(httpx.AsyncByteStream):
-    """A :class:`WatchedStream` on an event loop."""
+# Streams with a reader that has a piece and does not ask for the next, by their object ids.
+_paused: weakref.WeakValueDictionary[int, AsyncWatchedStream] = weakref.WeakValueDictionary()
 
-    def __init__(self, stream: httpx.AsyncByteStream, ending: Ending) -> None:
+
+def is_paused(method: str, url: str) -> bool:
+    """Returns whether a reader of an answer to an equal request may have left it.
+
+    An event loop closes the reader of a stream only some time after the `break`.
+    """
+    streams = (reference() for reference in _paused.valuerefs())
+    return any(stream is not None and stream.request == (method, url) for stream in streams)
+
+
+class AsyncWatchedStream(httpx.AsyncByteStream):
+    """A :class:`WatchedStream` on an event loop. ``request`` has the method and URL."""
+
+    def __init__(
+        self, stream: httpx.AsyncByteStream, ending: Ending, request: tuple[str, str]
+    ) -> None:
+        self.request = request
         self._stream = stream
         self._ending = ending
         self._is_freed = False
@@ -164,7 +180,11 @@ class AsyncWatchedStream(httpx.AsyncByteStream):
         self._ending.begin()
         try:
             async for piece in self._stream:
-                yield piece
+                _paused[id(self)] = self
+                try:
+                    yield piece
+                finally:
+                    _paused.pop(id(self), None)
             await self._free()
             await self._ending.aread()
         except GeneratorExit:

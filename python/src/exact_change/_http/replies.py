@@ -157,7 +157,8 @@ class LoopReply(_HttpxReply):
     def on_body_end(self, end: BodyEnd) -> None:
         stream = self.native.stream
         if isinstance(stream, httpx.AsyncByteStream):
-            self.native.stream = AsyncWatchedStream(stream, Ending(end, loop_host()))
+            ending, request = Ending(end, loop_host()), (self._method, str(self.url))
+            self.native.stream = AsyncWatchedStream(stream, ending, request)
 
     def dispose(self) -> Steps[None]:
         yield from await_(self._dispose)
