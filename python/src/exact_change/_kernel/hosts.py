@@ -14,7 +14,7 @@ from typing import Any, Callable, TypeVar
 from .signals import Aborted, Signal, void
 from .task import Host, Immediate, Steps, Task, Wake, begin
 from .turns import is_in_turn, run_turn
-from .workers import workers
+from .workers import nothing, workers
 
 T = TypeVar("T")
 
@@ -38,7 +38,8 @@ class ThreadHost:
 
     def hook(self, ask: Callable[[], object], wake: Wake) -> Callable[[], None]:
         workers.submit(lambda: wake.run(lambda: _no_awaitable(ask())))
-        return _nothing
+        # A thread cannot be cancelled, and its answer is dropped.
+        return nothing
 
     def await_(self, make: Callable[[], Any], wake: Wake) -> Callable[[], None]:
         raise TypeError("There is no event loop.")
@@ -129,7 +130,7 @@ class LoopHost:
     def _catch_up(self, _latest: Callable[[], None] | None = None) -> None:
         """Runs all work that was entered so far, in its order."""
         while self._entered:
-            run_turn(self._entered.popleft()() or _nothing)
+            run_turn(self._entered.popleft()() or nothing)
 
     def later(self, ms: float, work: Callable[[], None]) -> Callable[[], None]:
         return self._running().call_later(ms / 1000, run_turn, work).cancel
@@ -141,7 +142,7 @@ class LoopHost:
         if not inspect.iscoroutinefunction(inspect.unwrap(ask)):
             # A plain function may block: a signer may ask a device, a person or another server.
             workers.submit(lambda: self._answer(ask, wake))
-            return _nothing
+            return nothing
         return self.await_(ask, wake)
 
     def await_(self, make: Callable[[], Any], wake: Wake) -> Callable[[], None]:
@@ -272,10 +273,6 @@ def this_host() -> Steps[Host]:
     """Returns the host that runs these steps."""
     host: Host = yield _Here()
     return host
-
-
-def _nothing() -> None:
-    """Does nothing: a thread cannot be cancelled, and its answer is dropped."""
 
 
 async def _awaited(make: Callable[[], Any]) -> Any:

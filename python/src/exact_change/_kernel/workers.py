@@ -81,7 +81,8 @@ class Workers:
     def _dig(self) -> None:
         while True:
             self._buried.get()
-            self._submit_in_the_end(lambda: run_turn(_nothing))
+            # Each turn begins with what was buried.
+            self._submit_in_the_end(lambda: run_turn(nothing))
 
     def _submit_in_the_end(self, job: Job) -> None:
         """Submits a job, and retries while the process may start no more threads.
@@ -112,8 +113,8 @@ class Workers:
             self._idle.append(jobs)
 
 
-def _nothing() -> None:
-    """Does nothing: each turn begins with what was buried."""
+def nothing() -> None:
+    """Does nothing."""
 
 
 class _Timers:
