@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
 from typing import Any, Callable
 
-from exact_change._journal.file.shared import open_log
+from exact_change import file_journal
+from exact_change._journal.file.shared import SharedLog, open_log
 from exact_change._journal.log.journal import LogJournal
-from exact_change._journal.log.port import SharedLog
 from exact_change._kernel.hosts import threads
 from exact_change._kernel.task import Steps
+from exact_change._policy.caps import Cap
 
-from .holder import attempt
+from .holder import OWNER, attempt
 
 
 def small_journal(path: str) -> LogJournal:
@@ -60,6 +62,17 @@ def kill_at(count: int) -> None:
 
     for owner, name in places:
         setattr(owner, name, counted(getattr(owner, name)))
+
+
+def contents_of(path: Path) -> dict[str, Any]:
+    """Returns what Python reads in a file, in the form of the bridge to Node."""
+    with file_journal(path) as journal:
+        listed = threads.run(journal.shared.attempts(OWNER))
+        (used,) = threads.run(journal.shared.used(OWNER, [Cap("all", "payments", 0)], 2**50))
+    return {
+        "attempts": [[attempt["id"], attempt["state"]] for attempt in listed],
+        "used": str(used),
+    }
 
 
 def main(task: Any) -> None:

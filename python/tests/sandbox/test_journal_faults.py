@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import signal
@@ -15,33 +14,19 @@ import pytest
 from exact_change import file_journal
 from exact_change._journal.file.disk import OpenFile
 from exact_change._journal.file.line import encode_line
-from exact_change._journal.log.port import Step
 from exact_change._journal.log.state import State
+from exact_change._journal.log.step import Step
 from exact_change._journal.process_locks import lock_name
 from exact_change._kernel.hosts import threads
 from exact_change._kernel.steps import done
 from exact_change._kernel.task import Steps
-from exact_change._policy.caps import Cap
 
 from .. import filler
-from ..filler import fill, full, small_journal
+from ..filler import contents_of, fill, full, small_journal
 from ..forked import end_of
 from ..holder import OWNER, attempt
 from ..node import Sandbox
 from ..payer import failure_of
-
-ALL = Cap("all", "payments", 0)
-
-
-def contents_of(path: Path) -> dict[str, Any]:
-    """Returns what Python reads in a file, in the form of the bridge to Node."""
-    with file_journal(path) as journal:
-        listed = threads.run(journal.shared.attempts(OWNER))
-        (used,) = threads.run(journal.shared.used(OWNER, [ALL], 2**50))
-    return {
-        "attempts": [[attempt["id"], attempt["state"]] for attempt in listed],
-        "used": str(used),
-    }
 
 
 def test_lets_both_languages_rewrite_a_file_while_both_use_it(
@@ -257,76 +242,6 @@ def test_fails_when_the_disk_is_too_full_to_free_the_lock_of_an_ended_process(
         assert isinstance(error.__cause__, OSError)
     assert threads.run(locks.hold(["mint m"], work)) == "worked"
     journal.close()
-
-
-def test_leaves_a_file_that_is_no_journal_as_it_is(tmp_path: Path) -> None:
-    path = tmp_path / "notes"
-    path.write_text("notes\n")
-    path.chmod(0o644)
-    failure_of(lambda: contents_of(path), "journal_damaged")
-    assert (path.stat().st_mode & 0o777, path.read_text()) == (0o644, "notes\n")
-
-
-def test_makes_the_file_that_a_symbolic_link_names(tmp_path: Path) -> None:
-    (tmp_path / "volume").mkdir()
-    path = tmp_path / "journal"
-    path.symlink_to(Path("volume", "kept"))
-    with file_journal(path) as journal:
-        threads.run(journal.shared.reserve(attempt("a"), []))
-    assert path.is_symlink()
-    assert contents_of(tmp_path / "volume" / "kept")["used"] == "1"
-
-
-def test_refuses_files_that_this_process_must_not_use(tmp_path: Path) -> None:
-    path = tmp_path / "journal"
-    with file_journal(path) as journal:
-        threads.run(journal.shared.reserve(attempt("a"), []))
-    os.link(path, tmp_path / "second")
-    assert "hard links" in str(failure_of(lambda: contents_of(path), "invalid_option"))
-    (tmp_path / "second").unlink()
-    assert contents_of(path)["used"] == "1"
-    seat: dict[str, Any] = {
-        "id": "f" * 32,
-        "pid": 1,
-        "host": "elsewhere",
-        "sign": f".{'f' * 32}.seat",
-    }
-    (tmp_path / seat["sign"]).touch()
-    content = path.read_bytes()
-    line = encode_line(len(content), json.dumps([seat["id"], {"seat": seat}]))
-    path.write_bytes(content + line)
-    error = failure_of(lambda: contents_of(path), "journal_locked")
-    assert error.details == {"path": str(path), "pid": 1}
-    (tmp_path / seat["sign"]).unlink()
-    assert contents_of(path)["used"] == "1"
-    for version, advice in ((1, "TypeScript"), (3, "update exact-change")):
-        from exact_change._journal.file.line import hex_crc
-
-        header = json.dumps({"format": "exact-change-journal", "version": version}).encode()
-        path.write_bytes(hex_crc(header) + b" " + header + b"\n")
-        assert advice in str(failure_of(lambda: contents_of(path), "invalid_option"))
-    missing = tmp_path / "missing" / "journal"
-    failure_of(lambda: contents_of(missing), "journal_unavailable")
-    for wrong in ("", "a\0b", 7):
-        failure_of(lambda wrong=wrong: file_journal(wrong), "invalid_option")  # type: ignore[misc]
-
-
-def test_opens_a_file_while_other_processes_give_it_a_name_for_a_moment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "journal"
-    with file_journal(path) as journal:
-        threads.run(journal.shared.reserve(attempt("a"), []))
-    others = iter("ab")
-
-    def counted(_file: OpenFile) -> int:
-        for other in itertools.islice(others, 1):
-            os.link(path, f"{path}.{other * 32}")
-        return path.stat().st_nlink
-
-    monkeypatch.setattr(OpenFile, "names", property(counted))
-    assert contents_of(path)["used"] == "1"
-    assert list(others) == []
 
 
 def test_writes_webhook_events_with_attempts_if_an_endpoint_is_registered(tmp_path: Path) -> None:

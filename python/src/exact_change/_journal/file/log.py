@@ -11,9 +11,9 @@ from ..._kernel.hosts import threads
 from ..._kernel.inside import Inside
 from ..._kernel.steps import call, ensure, join, quiet, settled, sleep
 from ..._kernel.task import Steps, Task, begin
-from ..log.port import Decide, RecordsIn, Step
 from ..log.records import LogRecord
 from ..log.state import REWRITING, State
+from ..log.step import Decide, RecordsIn, Step
 from ..log.steps import unlock_records
 from ..store_types import Made
 from ..types import Owner
@@ -213,10 +213,7 @@ class FileLog:
         yield from ()
 
     def _change(self) -> Steps[None]:
-        """Waits for the file that replaces this file and goes over to it.
-
-        Returns without a new file if the rewrite failed.
-        """
+        """Goes over to the file that replaces this file; to none if the rewrite failed."""
         tail, wait = self._tail, _FIRST_WAIT_MS
         while True:
             sealed_by = tail.state.sealed_by

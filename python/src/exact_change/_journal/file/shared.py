@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+from typing import Callable, NamedTuple
 
 from ..._kernel.fork import in_child
 from ..._kernel.hosts import threads
 from ..._kernel.steps import call, join, settled
 from ..._kernel.task import Steps, Task, begin
-from ..log.port import SharedLog
 from ..store_types import Archive
 from .history import History
 from .log import FileLog
@@ -20,6 +20,13 @@ from .tail import ThisProcess, tail_of
 _COMPACT_FROM = 4 * 1024 * 1024
 # How many of the last closed attempts stay in a rewritten file.
 _RECENT = 256
+
+
+class SharedLog(NamedTuple):
+    """A share of a log. ``leave`` gives up the share; the last user closes the log."""
+
+    log: FileLog
+    leave: Callable[[], Steps[None]]
 
 
 class _Entry:

@@ -15,8 +15,8 @@ from ..ledger import Ledger
 from ..locks import free_abandoned_locks
 from ..process_locks import ProcessLocks, lock_name
 from ..types import Along, Owner
-from .port import Step
 from .state import State
+from .step import Step
 from .steps import balance_records, drop_records, unlock_records
 
 if TYPE_CHECKING:

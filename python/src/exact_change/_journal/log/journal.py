@@ -21,13 +21,14 @@ from ..types import (
     State as AttemptState,
 )
 from .coordination import LogClaims, LogCoordination, LogLocks
-from .port import Decide, SharedLog, Step
 from .records import LogRecord
 from .state import State
+from .step import Decide, Step
 from .steps import along_records, hold_step, inverse_of, is_signed
 
 if TYPE_CHECKING:
     from ..file.log import FileLog
+    from ..file.shared import SharedLog
 
 T = TypeVar("T")
 # Milliseconds between checks of a closing journal whether all steps have ended.

@@ -1,15 +1,11 @@
-"""The log that a journal is kept in."""
+"""A step at a log: it reads the state, and writes records."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Generic, NamedTuple, Sequence, TypeVar
+from typing import Callable, Generic, Sequence, TypeVar
 
-from ..._kernel.task import Steps
 from .records import LogRecord
 from .state import State
-
-if TYPE_CHECKING:
-    from ..file.log import FileLog
 
 T = TypeVar("T")
 
@@ -35,10 +31,3 @@ class Step(Generic[T]):
 Decide = Callable[[State], Step[T]]
 # Returns records to write; empty if the state needs none.
 RecordsIn = Callable[[State], Sequence[LogRecord]]
-
-
-class SharedLog(NamedTuple):
-    """A share of a log. ``leave`` gives up the share; the last user closes the log."""
-
-    log: FileLog
-    leave: Callable[[], Steps[None]]
