@@ -22,15 +22,12 @@ from ..seller import Reply, Seen, offer, selling, terms
 
 JSON = {"content-type": "application/json"}
 LARGE = bytes(range(256)) * 40_000
+ZIPPED = gzip.compress(b"zipped " * 500)
 
 ANSWERS: list[Reply] = [
     Reply(204),
     Reply(201, {"location": "/1", "etag": '"x"', "set-cookie": "a=b"}, b'{"id":1}'),
-    Reply(
-        200,
-        {"content-encoding": "gzip", "content-type": "text/plain"},
-        gzip.compress(b"zipped " * 500),
-    ),
+    Reply(200, {"content-encoding": "gzip", "content-type": "text/plain"}, ZIPPED),
     Reply(200, {"content-type": "text/plain; charset=latin-1"}, "ä".encode("latin-1")),
     Reply(200, {}, LARGE),
     Reply(299, {}, b"odd"),
