@@ -97,7 +97,7 @@ async function collectUnfinished(context: PaymentContext) {
     }),
   );
   for (const attempt of abandoned) {
-    const isNew = !context.recovery.open.has(attempt.id);
+    const isNew = !context.resumed.open.has(attempt.id);
     noteResumed(context, attempt);
     // An earlier run freed it, and this run's caller must know too that its swap may still land.
     if (isNew) noteFreed(context, attempt, 'abandoned');
