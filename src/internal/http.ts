@@ -131,7 +131,7 @@ async function send(
     limiter?.observe(response.status, response.headers);
     const body = await orLost(async () =>
       isStream(response.body)
-        ? readUpTo(maxBodyBytes, response.body.getReader())
+        ? readUpTo({ size: maxBodyBytes }, response.body.getReader())
         : new Uint8Array(await response.arrayBuffer()),
     );
     if (body === undefined) throw peer.tooLong(maxBodyBytes);

@@ -190,19 +190,13 @@ export function keepBody(copy: Request): ReadBody | undefined {
 
 /** As {@link keepBody}, for a branch of a split stream. */
 export function keepStream(stream: ReadableStream<Uint8Array>): ReadBody {
-  const reader = stream.getReader();
-  let dropped = false;
-  const drop = () => {
-    dropped = true;
-    // Ignore a failed cancel: such a source gives nothing more.
-    reader.cancel().catch(() => undefined);
-  };
-  const whole = readUpTo(BODY_LIMIT_BYTES, reader).then(
-    (bytes) => (dropped ? undefined : bytes),
+  const room = { size: BODY_LIMIT_BYTES };
+  // Drop between two chunks: in Node 20 and 22, a cancelled source that ends later ends the process.
+  const whole = readUpTo(room, stream.getReader()).catch(
     // A body that breaks off fails the request itself; here it only cannot be sent again.
     () => undefined,
   );
-  return keepRead(whole, drop);
+  return keepRead(whole, () => void (room.size = -1));
 }
 
 /** Reads a body without a stream: Firefox has no `Request.body`, and its bodies are in memory. */

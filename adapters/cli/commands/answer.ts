@@ -72,7 +72,7 @@ const MOST_JSON_BYTES = 32 * 2 ** 20;
 /** Returns the body for JSON output: as text, or as base64 if it is not UTF-8. */
 export async function bodyJson({ body }: Response): Promise<object> {
   const bytes =
-    body === null ? new Uint8Array() : await readUpTo(MOST_JSON_BYTES, body.getReader());
+    body === null ? new Uint8Array() : await readUpTo({ size: MOST_JSON_BYTES }, body.getReader());
   if (bytes === undefined)
     throw new Error('The answer is too long for one JSON object. Give -o <file>, without --json.');
   try {

@@ -89,7 +89,7 @@ const MAX_BODY_BYTES = 64 * 1024 * 1024;
 async function readText(response: Response): Promise<string> {
   const text = await unbroken(async () => {
     if (!isStream(response.body)) return response.text();
-    const body = await readUpTo(MAX_BODY_BYTES, response.body.getReader());
+    const body = await readUpTo({ size: MAX_BODY_BYTES }, response.body.getReader());
     return body && new TextDecoder().decode(body);
   });
   // The other nodes would send the same long answer.

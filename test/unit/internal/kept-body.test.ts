@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { BODY_LIMIT_BYTES } from '../../../src/internal/kept-body.js';
 import { captureCall } from '../../../src/internal/request.js';
 
@@ -64,4 +64,31 @@ it('gives fetch the bytes of its own call, whatever its caller and other calls w
     }),
     { numRuns: 50 },
   );
+});
+
+// In Node 20 and 22, an iterable that ends after its stream was cancelled ends the process.
+it('does not cancel an iterable that its caller still fills', async () => {
+  const uncaught = vi.fn();
+  process.on('uncaughtException', uncaught);
+  onTestFinished(() => void process.off('uncaughtException', uncaught));
+  const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+  let end = (): void => undefined;
+  const ended = new Promise<void>((resolve) => (end = resolve));
+  async function* body(): AsyncGenerator<Uint8Array> {
+    yield Uint8Array.of(1);
+    await ended;
+  }
+  // The seller answers before the body has ended, so fetch gives the body up.
+  const fetch: typeof globalThis.fetch = async (_, init) => {
+    await nextTurn();
+    if (init?.body instanceof ReadableStream) void init.body.cancel();
+    return new Response(null);
+  };
+  const init: object = { method: 'POST', body: body(), duplex: 'half' };
+  const captured = captureCall(fetch, URL, init, [])!;
+  await captured.sendUnpaid();
+  captured.forget();
+  end();
+  await nextTurn();
+  expect(uncaught).not.toHaveBeenCalled();
 });
