@@ -145,6 +145,29 @@ def test_counts_though_postgres_undid_a_deadlock(sandbox: Sandbox) -> None:
         assert counting.result() == 1
 
 
+def test_ends_changes_of_one_balance_in_time_while_the_database_is_silent(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They run one by one, and each waits for the one before."""
+    with postgres_journal(sandbox.call("createDatabase"), timeout_ms=1_000) as journal:
+        ledger = journal.shared.coordination(OWNER).ledger
+        threads.run(ledger.forget("account"))
+
+        def silent(_self: Connection, _text: str, _values: Any, end: float) -> Any:
+            time.sleep(max(0.0, end - time.monotonic()))
+            raise TimeoutError
+
+        monkeypatch.setattr(Connection, "_query", silent)
+        begun = time.monotonic()
+        changes = [begin(threads, ledger.forget("account")) for _ in range(10)]
+        until("all have ended", lambda: all(change.is_settled for change in changes))
+        assert time.monotonic() - begun < 5
+        assert {getattr(change.error, "code", None) for change in changes} == {
+            "journal_unavailable"
+        }
+        monkeypatch.undo()
+
+
 @pytest.mark.parametrize("step", ["reserve", "put"])
 def test_keeps_no_write_that_was_still_waiting_for_a_lock_when_its_call_failed(
     step: str, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch

@@ -8,6 +8,7 @@ import time
 from collections import deque
 from typing import Callable, Sequence, TypeVar
 
+from ..._kernel.deadline import start_deadline
 from ..._kernel.inside import Inside
 from ..._kernel.released import released
 from ..._kernel.steps import Forget, call, park
@@ -146,14 +147,26 @@ class Database:
             query("commit")
             return result
 
-        return self.pool.turns.hold([key], lambda: self.use(step, together))
-
-    def use(self, step: str, work: Callable[[Query], T]) -> Steps[T]:
-        """Runs work with a connection, in a thread."""
-        return self.enter(step, lambda: self._use(step, work))
-
-    def _use(self, step: str, work: Callable[[Query], T]) -> Steps[T]:
         end = self.deadline()
+        deadline = yield from start_deadline(timeout, None)
+
+        def in_turn() -> Steps[T]:
+            deadline.end()
+            return (yield from self.use(step, together, end))
+
+        try:
+            return (yield from self.pool.turns.hold([key], in_turn, [deadline.signal]))
+        except TimeoutError as error:
+            raise unavailable(step, error)
+        finally:
+            deadline.end()
+
+    def use(self, step: str, work: Callable[[Query], T], end: float | None = None) -> Steps[T]:
+        """Runs work with a connection, in a thread, until ``end`` at the latest."""
+        return self.enter(step, lambda: self._use(step, work, end))
+
+    def _use(self, step: str, work: Callable[[Query], T], end: float | None) -> Steps[T]:
+        end = end or self.deadline()
         pool = self.pool
 
         def perform() -> T:
