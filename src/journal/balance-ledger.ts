@@ -68,7 +68,8 @@ export interface BalanceStore {
   read(account: string): Promise<AccountBalance>;
   /**
    * @param unlessEnded - Id of an attempt. If the store has this attempt on record, and it has
-   *   ended, the step changes nothing: no call would undo the change after that.
+   *   ended, the step decides on an empty balance, and changes nothing: no call would undo the
+   *   change after that.
    */
   step<T>(
     account: string,
@@ -86,13 +87,17 @@ export function ledgerOver({ read, step }: BalanceStore): Ledger {
     see: (account, known, moved = 0n) => apply(account, { see: known, moved }),
     forget: (account) => apply(account, { forget: true }),
     take: (account, id, amount, fresh) =>
-      step(account, (balance) => {
-        const taken = taking(balance, id, amount, fresh);
-        return {
-          change: taken?.isNew === true ? { hold: id, amount } : undefined,
-          result: taken && { before: taken.before },
-        };
-      }),
+      step(
+        account,
+        (balance) => {
+          const taken = taking(balance, id, amount, fresh);
+          return {
+            change: taken?.isNew === true ? { hold: id, amount } : undefined,
+            result: taken && { before: taken.before },
+          };
+        },
+        id,
+      ),
     hold: (account, id, amount) => apply(account, { hold: id, amount }, id),
     spend: (account, id, slot) => apply(account, { spend: id, slot }),
     release: (account, id) => apply(account, { release: id }),

@@ -97,10 +97,12 @@ export function processesContract(name: string, makePlace: () => Promise<SharedP
       await journal.reserve(attempt, []);
       const another = place.open();
       const { ledger } = another.coordination(owner);
+      await ledger.see('account', { amount: 5n, at: NOW });
       await ledger.hold('account', attempt.id, 5n);
       expect(await ledger.held('account')).toBe(5n);
       await journal.put({ ...attempt, state: 'unpaid', leftAt: NOW }, { free: ['account'] });
       await ledger.hold('account', attempt.id, 5n);
+      expect(await ledger.take('account', attempt.id, 5n, seenSince(NOW))).toBeUndefined();
       expect(await ledger.held('account')).toBe(0n);
       await another.close();
     });

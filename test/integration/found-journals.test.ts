@@ -168,7 +168,10 @@ describe('a call with a claim that the journal fails to drop', () => {
 });
 
 describe('an attempt of a process that died between its hold and its signature', () => {
-  it('does not keep tokens or budget from the next process', async () => {
+  it.each([
+    ['', 'reserved'],
+    [', if its hold came after it was taken for ended', 'abandoned'],
+  ] as const)('does not keep tokens or budget from the next process%s', async (_, state) => {
     const journal = postgresJournal({ connectionString: await createDatabase() });
     onTestFinished(async () => {
       await closePayers();
@@ -184,6 +187,7 @@ describe('an attempt of a process that died between its hold and its signature',
     const { ledger } = journal.coordination(owner);
     const dead = attemptOf({ ...owner, mint: sandbox.mints.USDC.address, at: Date.now() });
     await journal.reserve(dead, []);
+    await journal.put({ ...dead, state });
     await ledger.see(account, { amount: 10_000n, at: Date.now() });
     expect(await ledger.take(account, dead.id, 10_000n, seenSince(0))).toEqual({
       before: undefined,

@@ -104,8 +104,8 @@ export function coordinationOver(
         step: (account, decide, unlessEnded) =>
           run((state) => {
             const balance = state.balances.get(accountName(owner, account)) ?? emptyBalance;
-            const { change, result } = decide(balance);
             const hasEnded = unlessEnded !== undefined && state.attempts.hasEnded(unlessEnded);
+            const { change, result } = decide(hasEnded ? emptyBalance : balance);
             if (change === undefined || hasEnded) return reads(result);
             return { records: balanceRecords(state, owner, account, change), result };
           }),

@@ -83,8 +83,8 @@ export function balancesIn(database: Database, tables: Tables): Balances {
               [row] = await lock();
             }
             const before = balanceOf(row);
-            const { change, result } = decide(before);
             const hasEnded = record !== undefined && !isOpen(recordOf(record));
+            const { change, result } = decide(hasEnded ? emptyBalance : before);
             const after = change === undefined || hasEnded ? before : changed(before, change);
             if (after !== before)
               await query(text.writeBook, [...name, JSON.stringify(withTexts(after))]);

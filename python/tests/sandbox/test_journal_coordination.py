@@ -103,6 +103,8 @@ def test_holds_nothing_for_an_attempt_that_has_ended(kind: str, open_: Open) -> 
     assert run(ledger.held("account")) == 10_000
     run(opened.journal.put(attempt("a", state="unsettled"), Along(free=["account"])))
     run(ledger.hold("account", "a", 10_000))
+    run(ledger.see("account", 10_000, 1_800_000_000_000))
+    assert run(ledger.take("account", "a", 10_000, FRESH)) is None
     assert run(ledger.held("account")) == 0
 
 

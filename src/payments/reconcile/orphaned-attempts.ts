@@ -55,11 +55,14 @@ export async function endDecided(
   await endUnpaid(context, isDecided ? withoutBound(attempt) : withSwapCost(attempt, outcome));
 }
 
-/** Ends an attempt without an undecided swap. Its record stays if its swaps cost anything. */
+/**
+ * Ends an attempt without an undecided swap. Its record stays if its swaps cost anything. Frees its
+ * tokens: a call that was taken for ended may have held them since, and may fail to free them.
+ */
 export async function endUnpaid(
   context: PaymentContext,
   attempt: Attempt,
-  along: Along = {},
+  along: Along = { free: accountsOf(context, attempt) },
 ): Promise<void> {
   const { id, swap, swapped } = attempt;
   const put = (ended: Attempt, alongPut?: Along) =>

@@ -35,7 +35,8 @@ class BalanceStore(Protocol):
         """Decides on the current balance; no other call changes the balance meanwhile.
 
         ``unless_ended`` is the id of an attempt. If the store has this attempt on record, and it
-        has ended, the step changes nothing: no call would undo the change after that.
+        has ended, the step decides on an empty balance, and changes nothing: no call would undo the
+        change after that.
         """
         ...
 
@@ -101,7 +102,7 @@ class Ledger:
             decision = taking(balance, id_, amount, fresh)
             return decision.change, decision.taken
 
-        return self.store.step(account, decide)
+        return self.store.step(account, decide, unless_ended=id_)
 
     def hold(self, account: str, id_: str, amount: int) -> Steps[None]:
         """Holds an amount for an attempt that has signed already.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Sequence, TypeVar
 from ..._kernel.signals import Signal, check
 from ..._kernel.steps import quiet, sleep
 from ..._kernel.task import Steps
-from ..balances import AccountBalance
+from ..balances import EMPTY, AccountBalance
 from ..file.failures import closed
 from ..ledger import Decide as DecideBalance
 from ..ledger import Ledger
@@ -131,8 +131,8 @@ class _Balances:
         self, account: str, decide: DecideBalance[T], *, unless_ended: str | None = None
     ) -> Steps[T]:
         def decide_step(state: State) -> Step[T]:
-            change, result = decide(state.balance(self._owner, account))
             has_ended = unless_ended is not None and state.attempts.has_ended(unless_ended)
+            change, result = decide(EMPTY if has_ended else state.balance(self._owner, account))
             if change is None or has_ended:
                 return Step((), result)
             return Step(balance_records(state, self._owner, account, change), result)

@@ -97,7 +97,7 @@ class OwnerBalances:
                 query(statements["makeBook"], [*name, stringify(balance_json(EMPTY))])
                 rows = query(statements["lockBook"], name)
             before = _balance_in(rows[0]["book"])
-            change, result = decide(before)
+            change, result = decide(EMPTY if ended else before)
             after = before if change is None or ended else changed(before, change)
             if after != before:
                 query(statements["writeBook"], [*name, stringify(balance_json(after))])

@@ -82,11 +82,15 @@ def end_decided(context: PaymentContext, attempt: Attempt, outcome: SwapOutcome)
     return end_unpaid(context, ended)
 
 
-def end_unpaid(context: PaymentContext, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
+def end_unpaid(
+    context: PaymentContext, attempt: Attempt, along: Along | None = None
+) -> Steps[None]:
     """Ends an attempt without a signed payment and without an undecided swap.
 
-    The cost of its swaps stays on record. Without such a cost, the attempt is removed.
+    The cost of its swaps stays on record. Without such a cost, the attempt is removed. Frees its
+    tokens: a call that was taken for ended may have held them since, and may fail to free them.
     """
+    along = along or Along(free=_accounts_of(context, attempt))
     swap = attempt.get("swap")
     if "swapped" in attempt:
         unpaid = _without_key(attempt, "unpaid")
