@@ -1,3 +1,4 @@
+import { untilAborted } from '../../src/internal/abort.js';
 import { createLocks, type Locks } from '../../src/journal/locks.js';
 import type { Owner } from '../../src/journal/types.js';
 
@@ -5,6 +6,7 @@ import type { Owner } from '../../src/journal/types.js';
 interface LockSteps {
   /** Resolves once this process has the lock. Rejects when one of the signals fires. */
   take(name: string, signals: readonly (AbortSignal | undefined)[]): Promise<void>;
+  /** Never rejects. */
   free(names: readonly string[]): Promise<void>;
 }
 
@@ -21,12 +23,18 @@ export function sharedLocks(closing: AbortSignal, { take, free }: LockSteps) {
         try {
           // Every process takes locks in the order of the names, so none waits in a circle.
           for (const name of [...new Set(lockNames)].sort()) {
-            await take(name, signals);
+            const taking = take(name, signals);
+            // The journal may never answer, for example if a stopped tab keeps the database.
+            await signals.reduce<Promise<void>>(untilAborted, taking).catch((reason: unknown) => {
+              taking.then(() => free([name])).catch(() => undefined);
+              throw reason;
+            });
             taken.push(name);
           }
           return await work();
         } finally {
-          if (taken.length > 0) await free(taken);
+          // Do not wait: the journal may not answer, and a take after this comes after it there.
+          if (taken.length > 0) void free(taken);
         }
       };
       return queue.hold(lockNames, locked, signals);

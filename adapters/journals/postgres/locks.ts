@@ -1,4 +1,4 @@
-import { onAbort, untilAborted } from '../../../src/internal/abort.js';
+import { onAbort } from '../../../src/internal/abort.js';
 import type { Locks } from '../../../src/journal/locks.js';
 import type { Owner } from '../../../src/journal/types.js';
 import { sharedLocks } from '../shared-locks.js';
@@ -73,16 +73,7 @@ export function advisoryLocks(
       // Listen before trying the lock, so that no notice is missed.
       const notice = noticeOf(waiting, key, wait, signals);
       try {
-        const asking = tryLock(key);
-        const locked = await signals
-          .reduce<Promise<boolean>>(untilAborted, asking)
-          .catch((reason: unknown) => {
-            void asking
-              .then((locked) => (locked ? unlock([key]) : undefined))
-              .catch(() => undefined);
-            throw reason;
-          });
-        if (locked) return;
+        if (await tryLock(key)) return;
         await notice.promise;
       } finally {
         notice.forget();

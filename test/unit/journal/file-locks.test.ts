@@ -121,3 +121,40 @@ it('leaves no lock or claim of a journal that closes, if another journal uses th
   expect(await another.coordination(OWNER).claims.live(['claim'])).toEqual(new Set());
   await log.close();
 });
+
+it('lets payers go on while the log does not answer, and keeps no lock once it does', async () => {
+  const parts = { disk: new MemoryDisk().port(), processes: fakeProcesses().as(1) };
+  const log = await openLog('/locks', { ...parts, compactFrom: 1_000_000, recent: 0 });
+  // A browser does not answer while a stopped tab keeps the database.
+  let silence: ReturnType<typeof work> | undefined;
+  const run: typeof log.run = async (decide) => {
+    await silence?.run();
+    return log.run(decide);
+  };
+  const { locks } = journalOver(
+    {
+      open: async () => ({ log: { ...log, run }, leave: log.close }),
+      unavailable: (cause) => unavailable('/locks', cause),
+      closedError,
+    },
+    false,
+  ).coordination(OWNER);
+  const holder = work();
+  const held = locks.hold(['lock'], holder.run);
+  await holder.begun;
+  silence = work();
+  holder.end();
+  await held;
+  silence.end();
+
+  silence = work();
+  const controller = new AbortController();
+  const waiting = locks.hold(['lock'], () => Promise.reject(new Error('ran')), [controller.signal]);
+  await silence.begun;
+  controller.abort('enough');
+  await expect(waiting).rejects.toBe('enough');
+  silence.end();
+  silence = undefined;
+  expect(await locks.hold(['lock'], async () => 'free')).toBe('free');
+  await log.close();
+});
