@@ -173,6 +173,40 @@ describe('indexedDbJournal in Chromium', () => {
     await tab.close();
   });
 
+  it('fails a write that the browser forgets when it clears the storage of the origin', async () => {
+    const { page, close } = await openPage(browser, 'journal.page.ts');
+    const devtools = await page.context().newCDPSession(page);
+    const { origin } = new URL(page.url());
+    await page.route('**/clear', async (route) => {
+      await devtools.send('Storage.clearDataForOrigin', { origin, storageTypes: 'indexeddb' });
+      await route.fulfill({ body: '' });
+    });
+    const codes = await page.evaluate(async () => {
+      const journal = journalPage.indexedDbJournal('cleared');
+      const codeOf = () =>
+        journal.reserve(journalPage.attemptOf(), []).then(
+          () => 'reserved',
+          (error: unknown) => (error as { code: string }).code,
+        );
+      const first = await codeOf();
+      const { transaction } = IDBDatabase.prototype;
+      IDBDatabase.prototype.transaction = function (...args) {
+        IDBDatabase.prototype.transaction = transaction;
+        const running = Reflect.apply(transaction, this, args);
+        // The page does nothing else until the storage is cleared.
+        const request = new XMLHttpRequest();
+        request.open('GET', '/clear', false);
+        request.send();
+        return running;
+      };
+      // Chromium reports the loss of the connection only after the second call has begun.
+      return [first, await codeOf(), await codeOf(), await codeOf()];
+    });
+    const unavailable = 'journal_unavailable';
+    expect(codes).toEqual(['reserved', unavailable, unavailable, 'journal_damaged']);
+    await close();
+  });
+
   it('refuses a database of its name that another program made', async () => {
     const tab = await opened.openTab();
     await tab.evaluate(

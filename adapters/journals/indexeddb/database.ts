@@ -57,7 +57,6 @@ export async function openDatabase(
     };
     // Close the connection: otherwise a newer version of the package could never open the database.
     database.onversionchange = lose;
-    database.onclose = lose;
     try {
       if ([...database.objectStoreNames].join() !== `${ABOUT},${LOG}`) throw damaged(path, 0);
       const name = await nameOf(database);
@@ -82,8 +81,9 @@ export async function openDatabase(
     try {
       return database.transaction(LOG, 'readwrite', { durability: 'strict' });
     } catch (error) {
-      if (error instanceof DOMException && error.name === 'InvalidStateError') return undefined;
-      throw error;
+      if (!(error instanceof DOMException) || error.name !== 'InvalidStateError') throw error;
+      open = undefined;
+      return undefined;
     }
   };
 
@@ -166,7 +166,8 @@ function abort(transaction: IDBTransaction | undefined): void {
 function ended(transaction: IDBTransaction): Promise<void> {
   return new Promise((resolve, reject) => {
     transaction.oncomplete = () => resolve();
-    transaction.onabort = () =>
+    // If Chromium clears the storage, it closes the connection and does not end the transaction.
+    transaction.onabort = transaction.db.onclose = () =>
       reject(transaction.error ?? new Error('The browser ended the transaction.'));
   });
 }
