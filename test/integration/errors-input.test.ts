@@ -75,6 +75,20 @@ describe('a wallet without enough funds', () => {
     expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
   });
 
+  it.each([true, false])(
+    'pays the next call from the rest after a price was too high (autoSwap: %s)',
+    async (autoSwap) => {
+      // The client learns nothing of the first payment's landing, so it holds the tokens.
+      sandbox.controls.node.fault('getSignatureStatuses', { kind: 'hang' }, 'client');
+      const rpcUrl = `${sandbox.rpcUrl}/?caller=client`;
+      const policy = { maxPerPayment: '5.00' };
+      const payer = await payerOn(sandbox, { USDC: '0.02' }, { autoSwap, rpcUrl, policy });
+      expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
+      await failureOf(payer.client.fetch(url('/expensive')), 'insufficient_funds');
+      expect((await payer.client.fetch(url('/usdc?again'))).status).toBe(200);
+    },
+  );
+
   it('is refused without a quote when it holds another token and autoSwap is off', async () => {
     const payer = await payerOn(sandbox, { SOL: '1', BONK: '5000000' });
     const before = sandbox.controls.aggregator.calls();

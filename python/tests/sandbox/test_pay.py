@@ -17,7 +17,7 @@ from exact_change import (
     receipt_of,
 )
 
-from ..conftest import MakeClient
+from ..conftest import MakeClient, MakePayer
 from ..node import Sandbox
 from ..payer import failure_of
 
@@ -142,6 +142,29 @@ def test_raises_an_error_with_the_reason_when_it_cannot_pay(
         make_client(sandbox.wallet(USDC="5")).get(f"{sandbox.api_url}/no-account")
     assert missing.value.code == "payee_account_missing"
     assert rich.receipts() == [] and rich.spent()[0].used == "0"
+
+
+@pytest.mark.parametrize("auto_swap", [True, False])
+def test_pays_the_next_call_from_the_rest_after_a_price_was_too_high(
+    auto_swap: bool, sandbox: Sandbox, make_payer: MakePayer
+) -> None:
+    # The client learns nothing of the first payment's landing, so it holds the tokens.
+    sandbox.call("node.fault", "getSignatureStatuses", {"kind": "hang"}, "client")
+    rpc_url, policy = f"{sandbox.rpc_url}/?caller=client", {"max_per_payment": "5.00"}
+    payer = make_payer(USDC="0.02", rpc_url=rpc_url, auto_swap=auto_swap, policy=policy)
+    assert payer.client.get(f"{sandbox.api_url}/usdc").status_code == 200
+    failure_of(lambda: payer.client.get(f"{sandbox.api_url}/expensive"), "insufficient_funds")
+    assert payer.client.get(f"{sandbox.api_url}/usdc?again").status_code == 200
+
+
+@pytest.mark.parametrize("auto_swap", [True, False])
+def test_pays_at_once_when_the_wallet_is_funded_after_a_refusal(
+    auto_swap: bool, sandbox: Sandbox, make_payer: MakePayer
+) -> None:
+    payer = make_payer(USDC="0", auto_swap=auto_swap)
+    failure_of(lambda: payer.client.get(f"{sandbox.api_url}/usdc"), "insufficient_funds")
+    sandbox.call("fundToken", payer.wallet.address, "USDC", "10000")
+    assert payer.client.get(f"{sandbox.api_url}/usdc").status_code == 200
 
 
 def test_calls_approve_with_a_plan(sandbox: Sandbox, make_client: MakeClient) -> None:

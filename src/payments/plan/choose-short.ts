@@ -3,7 +3,7 @@ import { ownerOf, type PaymentContext } from '../context.js';
 import { swapEngine } from '../on-demand.js';
 import type { Priced } from './choose.js';
 import type { Funded, FundingChoice } from './choose-funding.js';
-import { forgetBalance, tooLittleHeld } from './short-of.js';
+import { outdateBalance, tooLittleHeld } from './short-of.js';
 
 /**
  * Chooses among offers that the wallet holds too little for. With `autoSwap`, returns the offer
@@ -20,7 +20,7 @@ export async function chooseShort(
   }
   for (const { offer, facts } of short) {
     options.refuse(offer, tooLittleHeld(ownerOf(context), offer, facts, false));
-    await forgetBalance(context, facts);
+    await outdateBalance(context, facts);
   }
   return undefined;
 }

@@ -30,7 +30,7 @@ import { outdateHoldings } from './pinned-holdings.js';
 import type { OwnFacts } from './offer-accounts.js';
 import { askServicePlan, mayPlan } from './service-plan.js';
 import { withRelay } from './relay.js';
-import { forgetBalance, noTokenCovers } from './short-of.js';
+import { outdateBalance, noTokenCovers } from './short-of.js';
 import { quoteFrom, type QuotedSwap } from './swap-quote.js';
 
 export type Funding =
@@ -76,7 +76,7 @@ export async function findFunding(
   return find().catch(async (error: unknown) => {
     // Read the holdings again next time, so that funds which the caller adds count at once.
     outdateHoldings(context);
-    if (options.beside !== true) await forgetBalance(context, facts);
+    if (options.beside !== true) await outdateBalance(context, facts);
     throw error;
   });
 }

@@ -65,10 +65,14 @@ function tooLittle(
   });
 }
 
-/** Makes the next call read a short balance again, because the wallet may be funded meanwhile. */
-export async function forgetBalance(
+/**
+ * Makes the next call read a short balance again, because the wallet may be funded meanwhile. The
+ * balance is kept with an old time: a reading that follows no known balance would subtract payments
+ * that have landed twice, until their holds end.
+ */
+export async function outdateBalance(
   { ledger }: Pick<PaymentContext, 'ledger'>,
-  { source }: Pick<OwnFacts, 'source'>,
+  { source, available }: Pick<OwnFacts, 'source' | 'available'>,
 ): Promise<void> {
-  await ledger.forget(source).catch(() => undefined);
+  await ledger.see(source, { amount: available, at: 0 }).catch(() => undefined);
 }

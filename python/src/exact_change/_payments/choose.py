@@ -26,7 +26,7 @@ from .funds import Funding
 from .nothing_payable import nothing_payable
 from .offer_accounts import OfferFacts, read_offer_accounts
 from .prices import usd_value_of
-from .short import too_little_held
+from .short import outdate_balance, too_little_held
 
 # The most offers that need a swap and are compared, because quotes are scarce.
 _MAX_COMPARED = 3
@@ -164,6 +164,7 @@ class _Comparison:
                     self._context.owner, entry.offer, entry.facts, auto_swap=False
                 )
                 self._refused[entry.offer.position] = error
+                yield from outdate_balance(self._context, entry.facts)
         elif len(short) == 1 and not self._quote:
             return self._choice(judged.terms, short[0], None)
         else:

@@ -10,7 +10,7 @@ from .._base.amounts import U64_MAX
 from .._base.network import WSOL_MINT, PinnedMint, pinned_mint
 from .._config.swap_request import ResolvedRequest
 from .._kernel.signals import Signal, follow
-from .._kernel.steps import all_of, done, ensure, quiet
+from .._kernel.steps import all_of, done, ensure
 from .._kernel.task import Steps
 from .._solana.address import Address
 from .._solana.tokens import associated_token_address
@@ -34,7 +34,7 @@ from .offer_accounts import OfferFacts
 from .prices import usd_price_of
 from .relay import with_relay
 from .service_plan import ask_service_plan
-from .short import no_token_covers
+from .short import no_token_covers, outdate_balance
 from .swap_quote import check_available, quote_for_payment
 
 T = TypeVar("T")
@@ -82,7 +82,7 @@ def find_funding(
         # Read the wallet again next time, because the caller may fund it now.
         outdate_holdings(context)
         if not options.is_beside:
-            yield from quiet(context.ledger.forget(facts.source))
+            yield from outdate_balance(context, facts)
         raise
 
 

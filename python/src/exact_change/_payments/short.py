@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from .._base.token_text import amount_text, funding_link
 from .._journal.types import Owner
+from .._kernel.steps import quiet
+from .._kernel.task import Steps
 from .._solana.address import Address
 from .._x402.types import Offer
 from ..errors import ExactChangeError, failure
@@ -37,6 +39,15 @@ def no_token_covers(
         f"{allowed}it holds is worth the difference. Fund the wallet"
     )
     return _too_little(owner, mint, needed, facts, message)
+
+
+def outdate_balance(context: PaymentContext, facts: OfferFacts) -> Steps[None]:
+    """Makes the next call read a short balance again, because the wallet may be funded meanwhile.
+
+    The balance is kept with an old time: a reading that follows no known balance would subtract
+    payments that have landed twice, until their holds end.
+    """
+    yield from quiet(context.ledger.see(facts.source, facts.available, 0))
 
 
 def _holding(owner: Owner, mint: Address, facts: OfferFacts) -> str:
