@@ -59,6 +59,8 @@ export function problems(): unknown[] {
     ...[
       { ...base, untrusted: { a: 'b' } },
       { ...base, untrusted: { 'a b': 'c' } },
+      { ...base, untrusted: [] },
+      { ...base, untrusted: ['a'] },
       { ...base, untrusted: 7 },
     ],
   ];

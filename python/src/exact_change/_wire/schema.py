@@ -150,11 +150,13 @@ def record_of(key: Schema, schema: Schema, rule: str, most: int) -> Schema:
     """Creates a schema for an object with keys that the other side chooses."""
 
     def read(value: Any) -> Any:
-        if not is_record(value):
+        # Like the TypeScript library, take a list as an object with its positions as keys.
+        record: Any = {str(n): entry for n, entry in enumerate(value)} if is_list(value) else value
+        if not is_record(record):
             raise Misfit(rule)
         entries = {
             at(name, key, name): at(name, schema, field)
-            for name, field in value.items()
+            for name, field in record.items()
             if name not in _FORBIDDEN
         }
         if len(entries) > most:
