@@ -302,6 +302,13 @@ describe('the host that a request names', () => {
     },
   );
 
+  it('must be one', async () => {
+    const service = await serving();
+    const two = 'GET /api/health HTTP/1.1\r\nHost: localhost\r\nhost: evil.example\r\n';
+    const socket = await socketTo(service, `${two}Connection: close\r\n\r\n`);
+    expect(await readToEnd(socket)).toMatch(/^HTTP\/1\.1 400 /);
+  });
+
   it('must be in the list if hosts are listed', async () => {
     const service = await serving({ hosts: ['Pay.example.com', 'pay.example.org:8443'] });
     const asked = [

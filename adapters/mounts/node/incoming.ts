@@ -81,7 +81,10 @@ export function requestOf(
  * Returns the address of a request. If a proxy sends a whole address as the target, the host of
  * this address counts (RFC 9112, 3.2.2).
  */
-function urlOf({ headers }: IncomingMessage, { target, scheme, hosts }: Incoming): URL {
+function urlOf({ headers, rawHeaders }: IncomingMessage, { target, scheme, hosts }: Incoming): URL {
+  // Node takes the first of several hosts, and a proxy may have judged the last (RFC 9112, 3.2).
+  const isHost = (name: string, at: number) => at % 2 === 0 && /^host$/i.test(name);
+  if (rawHeaders.filter(isHost).length > 1) throw unreadableAddress();
   const absolute = /^https?:\/\/([^/?#]*)(.*)$/i.exec(target);
   const host = absolute?.[1] ?? headers.host ?? 'localhost';
   const path = absolute?.[2] ?? target;
