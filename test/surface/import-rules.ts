@@ -148,7 +148,7 @@ function badArrow({ from, to, specifier, kind }: Arrow): string[] {
   if (COMMAND.test(from) && kind !== 'type' && to !== undefined) {
     const isOwn =
       COMMAND.test(to) ||
-      /^(adapters\/(receipts\/|(amounts|http\/secrets|node\/(variables|key-file))\.ts$)|package\.json$)/.test(
+      /^(adapters\/(receipts\/|(amounts|http\/secrets|node\/(variables|key-file|key-shapes))\.ts$)|package\.json$)/.test(
         to,
       );
     return isOwn || PARTS_OF_THE_COMMAND.test(to)
