@@ -150,6 +150,9 @@ export function passOnReceipt(response: Response, replacement: object): void {
   if (receipt !== undefined) registry().set(replacement, receipt);
 }
 
+/** An object that is no promise: the compiler then finds a call without `await`. */
+type Arrived = object & { readonly then?: never };
+
 /**
  * Returns the current receipt of the payment for a response, or for the result of a tool; undefined
  * if nothing was paid.
@@ -158,7 +161,7 @@ export function passOnReceipt(response: Response, replacement: object): void {
  * const response = await client.fetch('https://api.example.com/premium');
  * console.log(receiptOf(response)?.payment.uiAmount);
  */
-export function receiptOf(response: object): Receipt | undefined {
+export function receiptOf(response: Arrived): Receipt | undefined {
   return registry().get(response)?.read();
 }
 
@@ -176,7 +179,7 @@ export function receiptOf(response: object): Receipt | undefined {
  * console.log((await settled(response))?.payment.signature);
  */
 export async function settled(
-  response: object,
+  response: Arrived,
   { signal }: { readonly signal?: AbortSignal | undefined } = {},
 ): Promise<Receipt | undefined> {
   return registry().get(response)?.settled(signal);

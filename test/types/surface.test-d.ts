@@ -6,6 +6,7 @@ import {
   type LocalTransport,
   receiptOf,
   remote,
+  settled,
   type AutoPayRequest,
   type Client,
   type ClientOptions,
@@ -104,5 +105,14 @@ describe('the client type', () => {
     expectTypeOf(receiptOf).returns.toEqualTypeOf<Receipt | undefined>();
     expectTypeOf<Receipt['payment']['amount']>().toEqualTypeOf<string>();
     expectTypeOf<Client['resume']>().returns.resolves.items.toEqualTypeOf<Receipt | FreedReceipt>();
+  });
+
+  it('finds a call without await when its receipt is asked for', () => {
+    expectTypeOf(receiptOf).toBeCallableWith(new Response());
+    expectTypeOf(receiptOf).toBeCallableWith<[object]>({});
+    // @ts-expect-error -- a promise has no receipt
+    receiptOf(Promise.resolve(new Response()));
+    // @ts-expect-error -- a promise has no receipt
+    void settled(Promise.resolve(new Response()));
   });
 });
