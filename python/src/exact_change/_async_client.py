@@ -36,6 +36,11 @@ if TYPE_CHECKING:
     from ._x402.types import PaymentRequired
 
 
+class _Http(httpx.AsyncClient):
+    # Number of calls that use the connections.
+    uses = 0
+
+
 class AsyncClient(ClientBase, AsyncClosing):
     """Pays for calls as :class:`exact_change.Client` does, on event loops of asyncio.
 
@@ -50,7 +55,7 @@ class AsyncClient(ClientBase, AsyncClosing):
 
     def _begin(self, payer: Payer) -> None:
         super()._begin(payer)
-        self._https: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = (
+        self._https: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Http] = (
             weakref.WeakKeyDictionary()
         )
         self._process = os.getpid()
@@ -72,7 +77,8 @@ class AsyncClient(ClientBase, AsyncClosing):
         host, caller = loop_host(), Signal()
         extended = call_options(extensions, idempotency_key, repeatable, caller)
         try:
-            return await self._own_http().request(method, url, extensions=extended, **options)
+            async with self._in_use() as http:
+                return await http.request(method, url, extensions=extended, **options)
         except BaseException as error:
             host.fire(caller, error)
             raise
@@ -121,7 +127,8 @@ class AsyncClient(ClientBase, AsyncClosing):
         extended = call_options(extensions, idempotency_key, repeatable, caller)
         async with AsyncExitStack() as stack:
             try:
-                opening = self._own_http().stream(method, url, extensions=extended, **options)
+                http = await stack.enter_async_context(self._in_use())
+                opening = http.stream(method, url, extensions=extended, **options)
                 response = await stack.enter_async_context(opening)
             except BaseException as error:
                 host.fire(caller, error)
@@ -212,10 +219,22 @@ class AsyncClient(ClientBase, AsyncClosing):
         for engine in self._payer.close_loop():
             await loop_host().run(engine.close())
         http = self._https.pop(this_loop(), None)
-        if http is not None and self._process == os.getpid():
+        if http is not None and self._process == os.getpid() and http.uses == 0:
             await http.aclose()
 
-    def _own_http(self) -> httpx.AsyncClient:
+    @asynccontextmanager
+    async def _in_use(self) -> AsyncGenerator[httpx.AsyncClient, None]:
+        """Keeps connections open during a call; its end closes them if the client was closed."""
+        http = self._own_http()
+        http.uses += 1
+        try:
+            yield http
+        finally:
+            http.uses -= 1
+            if http.uses == 0 and self._payer.is_closed:
+                await http.aclose()
+
+    def _own_http(self) -> _Http:
         """Returns the client of this process and loop: a loop owns the connections that it made."""
         self._payer.check_open()
         if self._process != os.getpid():
@@ -226,7 +245,7 @@ class AsyncClient(ClientBase, AsyncClosing):
         if http is None:
             forget_closed(self._https)
             below = self._below(self._payer.config.http_transport, {})
-            http = self._https[loop] = httpx.AsyncClient(
+            http = self._https[loop] = _Http(
                 transport=AsyncPayingTransport(self._payer, below),
                 trust_env=self._payer.config.trust_env,
             )

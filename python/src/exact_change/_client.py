@@ -58,6 +58,8 @@ class Client(ClientBase, Closing):
         super()._begin(payer)
         self._lock = ForkLock()
         self._http: httpx.Client | None = None
+        # Number of calls that use the connections.
+        self._uses = 0
         self._process = os.getpid()
 
     def request(
@@ -84,7 +86,8 @@ class Client(ClientBase, Closing):
         caller = Signal()
         extended = call_options(extensions, idempotency_key, repeatable, caller)
         try:
-            return self._own_http().request(method, url, extensions=extended, **options)
+            with self._in_use() as http:
+                return http.request(method, url, extensions=extended, **options)
         except BaseException:
             # An interrupt may come after the answer has left the transport.
             threads.fire(caller)
@@ -134,7 +137,8 @@ class Client(ClientBase, Closing):
         extended = call_options(extensions, idempotency_key, repeatable, caller)
         with ExitStack() as stack:
             try:
-                opening = self._own_http().stream(method, url, extensions=extended, **options)
+                http = stack.enter_context(self._in_use())
+                opening = http.stream(method, url, extensions=extended, **options)
                 response = stack.enter_context(opening)
             except BaseException:
                 threads.fire(caller)
@@ -254,21 +258,38 @@ class Client(ClientBase, Closing):
         threads.run(self._payer.thread_engine().warm())
 
     def close(self) -> None:
-        """Ends background work.
+        """Ends background work. A call whose payment was sent still gets its answer.
 
         Open payments stay in the journal; if it is durable, a later client can ``resume()`` them.
         """
         for engine in self._payer.close():
             threads.run(engine.close())
-        if self._http is not None and self._process == os.getpid():
+        with self._lock:
+            is_used = self._uses > 0
+        if self._http is not None and self._process == os.getpid() and not is_used:
             self._http.close()
+
+    @contextmanager
+    def _in_use(self) -> Generator[httpx.Client, None, None]:
+        """Keeps connections open during a call; its end closes them if the client was closed."""
+        http = self._own_http()
+        with self._lock:
+            self._uses += 1
+        try:
+            yield http
+        finally:
+            with self._lock:
+                self._uses -= 1
+                is_last = self._uses == 0
+            if is_last and self._payer.is_closed:
+                http.close()
 
     def _own_http(self) -> httpx.Client:
         """Returns the client of this process: a child must not write on its parent's sockets."""
         self._payer.check_open()
         with self._lock:
             if self._http is None or self._process != os.getpid():
-                self._process = os.getpid()
+                self._process, self._uses = os.getpid(), 0
                 self._http = httpx.Client(
                     transport=self.transport(self._payer.config.http_transport),
                     trust_env=self._payer.config.trust_env,

@@ -34,7 +34,7 @@ class Payer:
         log_to = logger if config.logger is None else config.logger
         if log_to.isEnabledFor(10):
             log_steps(self.events, log_to, config.network)
-        self._is_closed = False
+        self.is_closed = False
         self._process = os.getpid()
         self._lock = ForkLock()
         self._thread: Engine | None = None
@@ -54,7 +54,7 @@ class Payer:
 
     @property
     def _is_open(self) -> bool:
-        return not self._is_closed and self._process == os.getpid()
+        return not self.is_closed and self._process == os.getpid()
 
     def thread_engine(self) -> Engine:
         """Returns the engine of threads, and creates it if it is missing."""
@@ -102,7 +102,7 @@ class Payer:
     def close(self) -> list[Engine]:
         """Pays no more calls. Returns the engine of threads, for the caller to close."""
         with self._lock:
-            self._is_closed = True
+            self.is_closed = True
             if self._process != os.getpid():
                 return []
             thread, self._thread = self._thread, None
@@ -111,13 +111,13 @@ class Payer:
     def close_loop(self) -> list[Engine]:
         """Pays no more calls. Returns the engine of the running loop, for the caller to close."""
         with self._lock:
-            self._is_closed = True
+            self.is_closed = True
             engine = self._loops.pop(this_loop(), None)
         return [] if engine is None or self._process != os.getpid() else [engine]
 
     def check_open(self) -> None:
         """Raises ``client_closed`` after a close."""
-        if self._is_closed:
+        if self.is_closed:
             raise failure("client_closed", "This client is closed. Create a new one.")
 
     def _check(self) -> None:

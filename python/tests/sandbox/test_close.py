@@ -17,9 +17,10 @@ from exact_change._kernel.steps import call
 from exact_change._kernel.task import Steps
 from exact_change._payments.journal_timeouts import TimedJournal
 
-from ..conftest import MakePayer
+from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
 from ..payer import PRICE, failure_of, until
+from ..seller import Reply, Seen, offer, selling
 
 HANGING_METHOD = "getLatestBlockhash"
 
@@ -80,6 +81,46 @@ def test_raises_client_closed_in_a_call_that_waits_for_its_signer(
         payer.client.close()
         assert call.result().funds == "untouched"
         is_over.set()
+
+
+class Slow:
+    """A seller that keeps the answer to a payment until the client was closed."""
+
+    def __init__(self, sandbox: Sandbox, make_seller: MakeSeller) -> None:
+        self.was_closed = threading.Event()
+        self._sell = selling(sandbox, offer(sandbox))
+        self.seller = make_seller(self._answer)
+
+    def _answer(self, seen: Seen) -> Reply | None:
+        answer = self._sell(seen)
+        if seen.is_paid:
+            self.was_closed.wait(20)
+        return answer
+
+
+def test_returns_the_answer_of_a_payment_that_was_sent_before_the_client_closed(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    slow, payer = Slow(sandbox, make_seller), make_payer(USDC="1")
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(payer.client.post, slow.seller.url, content=b"x")
+        until("the payment is sent", lambda: slow.seller.paid)
+        payer.client.close()
+        slow.was_closed.set()
+        assert answer.result().content == b"bought"
+
+
+async def test_returns_the_answer_of_a_task_whose_payment_was_sent_before_the_client_closed(
+    sandbox: Sandbox, make_seller: MakeSeller
+) -> None:
+    slow = Slow(sandbox, make_seller)
+    client = AsyncClient(**sandbox.options(sandbox.wallet(USDC="1")))
+    answer = asyncio.ensure_future(client.post(slow.seller.url, content=b"x"))
+    while not slow.seller.paid:
+        await asyncio.sleep(0.01)
+    await client.aclose()
+    slow.was_closed.set()
+    assert (await answer).content == b"bought"
 
 
 def test_delays_only_equal_calls_while_an_event_loop_is_stopped(
