@@ -88,8 +88,8 @@ export type {
 } from './events.js';
 export type { NodeCall } from './solana/rpc/nodes.js';
 export type { Fresh, Known } from './journal/account-balance.js';
-export type { Reading } from './journal/account-balance.js';
-export type { Ledger, Taken } from './journal/balance-ledger.js';
+export type { Reading, Taken } from './journal/account-balance.js';
+export type { Ledger } from './journal/balance-ledger.js';
 export type { Locks } from './journal/locks.js';
 export type { JournalOptions } from './journal/options.js';
 export type {

@@ -213,19 +213,34 @@ export function changed(balance: AccountBalance, change: BalanceChange): Account
   return release(balance, change.release);
 }
 
+/** An amount that is held for an attempt. */
+export interface Taken {
+  /**
+   * The account's last reading from the chain, before the attempt takes from it; undefined if it
+   * was never read.
+   */
+  readonly before: Reading | undefined;
+}
+
+/** A change of a balance, if there is any, and the result of the step. */
+export interface BalanceStep<T> {
+  readonly change?: BalanceChange | undefined;
+  readonly result: T;
+}
+
 /**
- * Decides whether an attempt may take an amount; undefined if not. `isNew` if the amount is free to
- * be held; otherwise the attempt has its hold already.
+ * Decides whether an attempt may take an amount; there is no result if not. Holds the amount if it
+ * is free; otherwise the attempt has its hold already.
  */
 export function taking(
   balance: AccountBalance,
   id: string,
   amount: bigint,
   fresh: Fresh,
-): { readonly before: Reading | undefined; readonly isNew: boolean } | undefined {
+): BalanceStep<Taken | undefined> {
   const isSpent = balance.spent.some((entry) => entry.id === id);
   const isFree = !isSpent && (availableIn(balance, fresh) ?? 0n) >= amount;
-  const before = balance.reading;
-  if (isFree) return { before, isNew: true };
-  return isHeld(balance, id) ? { before, isNew: false } : undefined;
+  const result = { before: balance.reading };
+  if (isFree) return { change: { hold: id, amount }, result };
+  return { result: isHeld(balance, id) ? result : undefined };
 }

@@ -6,9 +6,10 @@ import {
   taking,
   type AccountBalance,
   type BalanceChange,
+  type BalanceStep,
   type Fresh,
   type Known,
-  type Reading,
+  type Taken,
 } from './account-balance.js';
 
 /**
@@ -45,21 +46,6 @@ export interface Ledger {
   release(account: string, id: string): Promise<void>;
 }
 
-/** An amount that is held for an attempt. */
-export interface Taken {
-  /**
-   * The account's last reading from the chain, before the attempt takes from it; undefined if it
-   * was never read.
-   */
-  readonly before: Reading | undefined;
-}
-
-/** A change of a balance, if there is any, and the result of the step. */
-export interface BalanceStep<T> {
-  readonly change?: BalanceChange | undefined;
-  readonly result: T;
-}
-
 /**
  * Keeps balances. A step decides on the current balance, and no other call changes the balance
  * meanwhile.
@@ -87,17 +73,7 @@ export function ledgerOver({ read, step }: BalanceStore): Ledger {
     see: (account, known, moved = 0n) => apply(account, { see: known, moved }),
     forget: (account) => apply(account, { forget: true }),
     take: (account, id, amount, fresh) =>
-      step(
-        account,
-        (balance) => {
-          const taken = taking(balance, id, amount, fresh);
-          return {
-            change: taken?.isNew === true ? { hold: id, amount } : undefined,
-            result: taken && { before: taken.before },
-          };
-        },
-        id,
-      ),
+      step(account, (balance) => taking(balance, id, amount, fresh), id),
     hold: (account, id, amount) => apply(account, { hold: id, amount }, id),
     spend: (account, id, slot) => apply(account, { spend: id, slot }),
     release: (account, id) => apply(account, { release: id }),

@@ -3,8 +3,8 @@ import type { Outbox } from '../outbox/outbox.js';
 import type { Cap } from '../policy/caps.js';
 import type { SwapCost } from '../policy/cost.js';
 import type { Receipt } from '../receipt.js';
-import type { Fresh } from './account-balance.js';
-import type { Ledger, Taken } from './balance-ledger.js';
+import type { Fresh, Taken } from './account-balance.js';
+import type { Ledger } from './balance-ledger.js';
 import type { Locks } from './locks.js';
 import type { AttemptState } from './states.js';
 

@@ -1,7 +1,7 @@
 import type { ExactChangeError } from '../../../src/errors.js';
 import { copyOf } from '../../../src/journal/attempt-json.js';
 import type { Made } from '../../../src/journal/store-types.js';
-import type { Taken } from '../../../src/journal/balance-ledger.js';
+import type { Taken } from '../../../src/journal/account-balance.js';
 import { openStates } from '../../../src/journal/states.js';
 import type {
   Along,

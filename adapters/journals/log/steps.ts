@@ -4,8 +4,8 @@ import {
   emptyBalance,
   taking,
   type BalanceChange,
+  type Taken,
 } from '../../../src/journal/account-balance.js';
-import type { Taken } from '../../../src/journal/balance-ledger.js';
 import type { Along, Attempt, Hold, Owner } from '../../../src/journal/types.js';
 import { jobsOf } from '../../../src/outbox/notices.js';
 import { hasReaders } from '../../../src/outbox/store.js';
@@ -82,11 +82,11 @@ export function holdStep(
   if (state.locks.has(lockName(attempt, unless))) return undefined;
   const { id, amount } = attempt;
   const balance = state.balances.get(accountName(attempt, account)) ?? emptyBalance;
-  const taken = taking(balance, id, BigInt(amount), fresh);
+  const { change, result } = taking(balance, id, BigInt(amount), fresh);
   return (
-    taken && {
-      records: balanceRecords(state, attempt, account, { hold: id, amount: BigInt(amount) }),
-      result: { before: taken.before },
+    result && {
+      records: change === undefined ? [] : balanceRecords(state, attempt, account, change),
+      result,
     }
   );
 }

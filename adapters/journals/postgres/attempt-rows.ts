@@ -1,5 +1,5 @@
 import { isFoundByRequest } from '../../../src/journal/attempt-names.js';
-import type { Taken } from '../../../src/journal/balance-ledger.js';
+import type { Taken } from '../../../src/journal/account-balance.js';
 import { costIn, countedAt, keepsSwap } from '../../../src/journal/attempt-costs.js';
 import type { Attempt } from '../../../src/journal/types.js';
 import { plainHost, portless } from '../../../src/policy/hosts.js';

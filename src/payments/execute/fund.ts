@@ -1,5 +1,5 @@
 import { throwIfAborted, untilAborted } from '../../internal/abort.js';
-import type { Taken } from '../../journal/balance-ledger.js';
+import type { Taken } from '../../journal/account-balance.js';
 import type { Hold } from '../../journal/types.js';
 import type { Address } from '../../solana/types.js';
 import { ownerOf, type PaymentContext } from '../context.js';

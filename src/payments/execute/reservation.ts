@@ -1,6 +1,6 @@
 import { isExactChangeError } from '../../errors.js';
 import { bounded } from '../../internal/abort.js';
-import type { Taken } from '../../journal/balance-ledger.js';
+import type { Taken } from '../../journal/account-balance.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
 import type { Attempt, Hold, SignedPayment } from '../../journal/types.js';
 import { capsFor } from '../../policy/caps.js';

@@ -1,7 +1,7 @@
 import { maxAmount } from '../../amount.js';
 import { isExactChangeError, type ExactChangeError } from '../../errors.js';
 import { throwIfAborted } from '../../internal/abort.js';
-import type { Taken } from '../../journal/balance-ledger.js';
+import type { Taken } from '../../journal/account-balance.js';
 import { WSOL_MINT } from '../../network.js';
 import type { Address } from '../../solana/types.js';
 import { ownerOf, type PaymentContext } from '../context.js';
