@@ -199,11 +199,13 @@ describe('indexedDbJournal in Chromium', () => {
         request.send();
         return running;
       };
-      // Chromium reports the loss of the connection only after the second call has begun.
-      return [first, await codeOf(), await codeOf(), await codeOf()];
+      const during = await codeOf();
+      // Chromium may refuse a few more transactions before it makes an empty database.
+      let last = during;
+      while (last === 'journal_unavailable') last = await codeOf();
+      return [first, during, last];
     });
-    const unavailable = 'journal_unavailable';
-    expect(codes).toEqual(['reserved', unavailable, unavailable, 'journal_damaged']);
+    expect(codes).toEqual(['reserved', 'journal_unavailable', 'journal_damaged']);
     await close();
   });
 
