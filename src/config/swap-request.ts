@@ -20,7 +20,7 @@ export function parseSwapRequest(
 ): ResolvedRequest {
   const amount = toAmount(request.amount);
   if (amount === undefined || amount === 0n)
-    throw refuse('amount', 'must be base units above 0: a bigint or a whole number as text.');
+    throw refuse('amount', 'must be base units above 0, as a bigint or a whole number as text.');
   const { swapMode = 'ExactIn', slippageBps = policy.maxSlippageBps, maxAccounts } = request;
   if (!SWAP_MODES.includes(swapMode)) throw refuse('swapMode', 'must be "ExactIn" or "ExactOut".');
   if (!Number.isInteger(slippageBps) || slippageBps < 0 || slippageBps > policy.maxSlippageBps) {

@@ -26,7 +26,7 @@ export function readUsd(option: string, text: unknown): bigint {
 export function readUnits(option: string, amount: unknown, what: string): bigint {
   const value = toAmount(amount);
   if (value === undefined)
-    throw refuse(option, `must be ${what}: a bigint or a whole number as text.`);
+    throw refuse(option, `must be ${what} as a bigint or a whole number as text.`);
   return value;
 }
 

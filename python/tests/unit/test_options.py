@@ -34,7 +34,7 @@ def test_refuses_a_value_that_is_no_amount(value: Any) -> None:
     with pytest.raises(ConfigError) as caught:
         Client(wallet_secret_key=KEY, policy={"max_amount": {"USDC": value}})
     assert caught.value.code == "invalid_option"
-    assert "must be base units: an int or a whole number as text." in str(caught.value)
+    assert "must be base units as an int or a whole number as text." in str(caught.value)
 
 
 @pytest.mark.parametrize(

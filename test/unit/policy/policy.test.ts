@@ -200,7 +200,7 @@ describe.each(['maxAmount', 'maxInAmount'] as const)(
 
     it('says that base units are whole when the amount has decimals', () => {
       expect(() => parse({ [name]: { USDC: '0.5' } })).toThrow(
-        `policy.${name}['USDC'] must be base units: a bigint or a whole number as text.`,
+        `policy.${name}['USDC'] must be base units as a bigint or a whole number as text.`,
       );
     });
 

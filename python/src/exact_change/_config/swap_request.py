@@ -81,7 +81,7 @@ def parse_swap_request(request: Mapping[str, Any], config: Config) -> ResolvedRe
     most = config.policy.max_slippage_bps
     amount = to_amount(request.get("amount"))
     if not amount:
-        raise refuse("amount", "must be base units above 0: an int or a whole number as text.")
+        raise refuse("amount", "must be base units above 0, as an int or a whole number as text.")
     mode: SwapMode = request.get("swap_mode", "ExactIn")
     if mode not in ("ExactIn", "ExactOut"):
         raise refuse("swap_mode", 'must be "ExactIn" or "ExactOut".')

@@ -35,7 +35,7 @@ def read_units(option: str, amount: object, what: str) -> int:
     """Reads base units or lamports; ``what`` names them in the error."""
     value = to_amount(amount)
     if value is None:
-        raise refuse(option, f"must be {what}: an int or a whole number as text.")
+        raise refuse(option, f"must be {what} as an int or a whole number as text.")
     return value
 
 
