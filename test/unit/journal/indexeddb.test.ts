@@ -12,6 +12,7 @@ const database = {
   objectStoreNames: ['about', 'log'],
   transaction() {
     const transaction = {
+      db: {},
       objectStore: () => ({ get: () => ({ result: 'name' }) }),
       oncomplete: () => undefined,
     };
