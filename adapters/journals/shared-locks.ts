@@ -14,6 +14,11 @@ interface LockSteps {
 export function sharedLocks(closing: AbortSignal, { take, free }: LockSteps) {
   // The calls of this process queue here, so that only one of them asks for a lock.
   const queue = createLocks();
+  // A take waits for all frees before it: a free whose answer is lost is done once more, and that
+  // would free the lock of the next holder. The holder itself does not wait, because the journal may
+  // never answer.
+  let freeing: Promise<unknown> = Promise.resolve();
+  const note = (free: Promise<unknown>) => void (freeing = Promise.all([freeing, free]));
   return (owner: Owner): Locks => ({
     hold(names, work, callSignals = []) {
       const signals = [...callSignals, closing];
@@ -23,18 +28,17 @@ export function sharedLocks(closing: AbortSignal, { take, free }: LockSteps) {
         try {
           // Every process takes locks in the order of the names, so none waits in a circle.
           for (const name of [...new Set(lockNames)].sort()) {
-            const taking = take(name, signals);
+            const taking = freeing.then(() => take(name, signals));
             // The journal may never answer, for example if a stopped tab keeps the database.
             await signals.reduce<Promise<void>>(untilAborted, taking).catch((reason: unknown) => {
-              taking.then(() => free([name])).catch(() => undefined);
+              note(taking.then(() => free([name])).catch(() => undefined));
               throw reason;
             });
             taken.push(name);
           }
           return await work();
         } finally {
-          // Do not wait: the journal may not answer, and a take after this comes after it there.
-          if (taken.length > 0) void free(taken);
+          if (taken.length > 0) note(free(taken));
         }
       };
       return queue.hold(lockNames, locked, signals);

@@ -1,4 +1,4 @@
-import { onAbort } from '../../../src/internal/abort.js';
+import { onAbort, throwIfAborted } from '../../../src/internal/abort.js';
 import type { Locks } from '../../../src/journal/locks.js';
 import type { Owner } from '../../../src/journal/types.js';
 import { sharedLocks } from '../shared-locks.js';
@@ -34,7 +34,7 @@ export interface AdvisoryLocks {
 
 /** @param keyOf - The key of a name; equal names in any process have equal keys. */
 export function advisoryLocks(
-  session: Session,
+  session: Pick<Session, 'run' | 'option'>,
   channel: string,
   tables: Tables,
   keyOf: (name: string) => string,
@@ -70,6 +70,8 @@ export function advisoryLocks(
     signals: readonly (AbortSignal | undefined)[],
   ): Promise<void> => {
     for (let wait = POLL_MS.first; ; wait = Math.min(2 * wait, POLL_MS.most)) {
+      // A signal that has fired fires no more, and the call would poll as long as the lock is held.
+      signals.forEach(throwIfAborted);
       // Listen before trying the lock, so that no notice is missed.
       const notice = noticeOf(waiting, key, wait, signals);
       try {

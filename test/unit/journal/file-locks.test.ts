@@ -158,3 +158,36 @@ it('lets payers go on while the log does not answer, and keeps no lock once it d
   expect(await locks.hold(['lock'], async () => 'free')).toBe('free');
   await log.close();
 });
+
+it('leaves a lock to its next holder when the answer that freed it before is lost', async () => {
+  const parts = { disk: new MemoryDisk().port(), processes: fakeProcesses().as(1) };
+  const log = await openLog('/locks', { ...parts, compactFrom: 1_000_000, recent: 0 });
+  let isLost = false;
+  const run: typeof log.run = async (decide) => {
+    const result = await log.run(decide);
+    if (!isLost) return result;
+    isLost = false;
+    // The next call of the queue has its turn before the failure is known.
+    await new Promise((resolve) => setImmediate(resolve));
+    throw new Error('The answer was lost.');
+  };
+  const { locks } = journalOver(
+    {
+      open: async () => ({ log: { ...log, run }, leave: log.close }),
+      unavailable: (cause) => unavailable('/locks', cause),
+      closedError,
+    },
+    false,
+  ).coordination(OWNER);
+  const [first, next] = [work(), work()];
+  const ends = [locks.hold(['lock'], first.run), locks.hold(['lock'], next.run)];
+  await first.begun;
+  isLost = true;
+  first.end();
+  await next.begun;
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(await log.run((state) => ({ records: [], result: state.locks.size }))).toBe(1);
+  next.end();
+  await Promise.all(ends);
+  await log.close();
+});
