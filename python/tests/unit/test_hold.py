@@ -8,6 +8,7 @@ from typing import Any, Callable
 import pytest
 
 from exact_change._base.network import SOLANA_MAINNET, TOKEN_PROGRAMS
+from exact_change._journal.balances import Fresh
 from exact_change._journal.ledger import Ledger, MemoryBalances
 from exact_change._journal.locks import MemoryLocks
 from exact_change._journal.registry import NeededByMint
@@ -15,6 +16,7 @@ from exact_change._kernel.hosts import threads
 from exact_change._kernel.signals import Signal
 from exact_change._payments.fund import FundTask, HeldFunds, fund_payment
 from exact_change._payments.memory import KnownMint, Memory
+from exact_change._payments.short import outdate_balance
 from exact_change._solana.address import address_bytes
 from exact_change._solana.rpc.types import Account
 from exact_change._solana.tokens import associated_token_address
@@ -111,3 +113,17 @@ def test_rejects_with_insufficient_funds_when_the_amount_exceeds_the_balance() -
     with pytest.raises(ExactChangeError) as failed:
         hold(wallet_at(lambda: NOW), BALANCE + 1)
     assert failed.value.code == "insufficient_funds"
+
+
+def test_counts_no_payment_as_unspent_that_left_while_a_dearer_price_was_refused() -> None:
+    context = wallet_at(lambda: NOW)
+    ledger, fresh = context.ledger, Fresh(NOW, NOW)
+    threads.run(ledger.see(SOURCE, 100, NOW, 1))
+    refused: Any = SimpleNamespace(source=SOURCE, available=100)
+    threads.run(ledger.take(SOURCE, "landed", 10, fresh))
+    threads.run(ledger.spend(SOURCE, "landed", 2))
+    threads.run(ledger.take(SOURCE, "in flight", 15, fresh))
+    threads.run(outdate_balance(context, refused))
+    assert threads.run(ledger.available(SOURCE, fresh)) is None
+    threads.run(ledger.see(SOURCE, 90, NOW, 3))
+    assert threads.run(ledger.available(SOURCE, fresh)) == 75

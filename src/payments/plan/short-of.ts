@@ -68,11 +68,15 @@ function tooLittle(
 /**
  * Makes the next call read a short balance again, because the wallet may be funded meanwhile. The
  * balance is kept with an old time: a reading that follows no known balance would subtract payments
- * that have landed twice, until their holds end.
+ * that have landed twice, until their holds end. It is the balance of now, because a payment may
+ * have left since the facts were read.
  */
 export async function outdateBalance(
   { ledger }: Pick<PaymentContext, 'ledger'>,
-  { source, available }: Pick<OwnFacts, 'source' | 'available'>,
+  { source }: Pick<OwnFacts, 'source'>,
 ): Promise<void> {
-  await ledger.see(source, { amount: available, at: 0 }).catch(() => undefined);
+  await ledger
+    .available(source, { from: 0, to: Infinity })
+    .then((amount) => (amount === undefined ? amount : ledger.see(source, { amount, at: 0 })))
+    .catch(() => undefined);
 }

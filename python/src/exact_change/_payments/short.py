@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+
 from .._base.token_text import amount_text, funding_link
+from .._journal.balances import Fresh
 from .._journal.types import Owner
 from .._kernel.steps import quiet
 from .._kernel.task import Steps
@@ -45,9 +48,16 @@ def outdate_balance(context: PaymentContext, facts: OfferFacts) -> Steps[None]:
     """Makes the next call read a short balance again, because the wallet may be funded meanwhile.
 
     The balance is kept with an old time: a reading that follows no known balance would subtract
-    payments that have landed twice, until their holds end.
+    payments that have landed twice, until their holds end. It is the balance of now, because a
+    payment may have left since the facts were read.
     """
-    yield from quiet(context.ledger.see(facts.source, facts.available, 0))
+
+    def outdate() -> Steps[None]:
+        amount = yield from context.ledger.available(facts.source, Fresh(0, sys.maxsize))
+        if amount is not None:
+            yield from context.ledger.see(facts.source, amount, 0)
+
+    yield from quiet(outdate())
 
 
 def _holding(owner: Owner, mint: Address, facts: OfferFacts) -> str:
