@@ -17,8 +17,11 @@ export function sharedLocks(closing: AbortSignal, { take, free }: LockSteps) {
   // A take waits for all frees before it: a free whose answer is lost is done once more, and that
   // would free the lock of the next holder. The holder itself does not wait, because the journal may
   // never answer.
-  let freeing: Promise<unknown> = Promise.resolve();
-  const note = (free: Promise<unknown>) => void (freeing = Promise.all([freeing, free]));
+  let freeing = Promise.resolve();
+  const note = (last: Promise<void>): void => {
+    const before = freeing;
+    freeing = last.then(() => before);
+  };
   return (owner: Owner): Locks => ({
     hold(names, work, callSignals = []) {
       const signals = [...callSignals, closing];
