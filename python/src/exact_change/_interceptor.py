@@ -104,7 +104,7 @@ class HTTPInterceptor:
 
     def _sync(self, below: Any) -> Callable[..., Any]:
         def handle_request(transport: Any, request: httpx.Request) -> httpx.Response:
-            if not self._is_on or is_own_request(request, self._payer):
+            if not self._is_on or is_own_request(request):
                 response: httpx.Response = below(transport, request)
                 return response
             sender = _Below(functools.partial(below, transport))
@@ -115,7 +115,7 @@ class HTTPInterceptor:
     def _async(self, below: Any) -> Callable[..., Any]:
         async def handle_async_request(transport: Any, request: httpx.Request) -> httpx.Response:
             # On trio our code cannot wait, so a 402 comes back unpaid.
-            if not self._is_on or is_own_request(request, self._payer) or running_loop() is None:
+            if not self._is_on or is_own_request(request) or running_loop() is None:
                 response: httpx.Response = await below(transport, request)
                 return response
             sender = _AsyncBelow(functools.partial(below, transport))

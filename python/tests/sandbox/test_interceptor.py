@@ -99,6 +99,17 @@ def test_pays_once_when_several_interceptors_are_installed(
     assert held == 2_000_000 - PRICE
 
 
+def test_pays_once_when_an_interceptor_sees_the_calls_of_its_own_client(
+    sandbox: Sandbox, intercept: Intercept, make_seller: MakeSeller
+) -> None:
+    interceptor = intercept()
+    # Two layers that pay would take this paid answer for an unpaid 503, and send the call again.
+    seller = make_seller(selling(sandbox, offer(sandbox), Reply(503, body=b"")))
+    with httpx.Client(transport=interceptor.client.transport(httpx.HTTPTransport())) as http:
+        assert http.get(seller.url).status_code == 503
+    assert len(seller.paid) == len(interceptor.client.receipts()) == 1
+
+
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 def test_restores_several_interceptors_in_any_order(
     order: tuple[int, ...], sandbox: Sandbox, intercept: Intercept

@@ -15,7 +15,6 @@ from .._kernel.signals import Signal, void
 from .._kernel.steps import await_, call
 from .._kernel.task import Steps, begin
 from .._kernel.workers import workers
-from .._payer import Payer
 from .._payments.call import CallOptions, Reply
 from .._x402.payload import PAYMENT_HEADERS
 from .._x402.types import PaymentHeader
@@ -79,12 +78,20 @@ def bare(url: object) -> str:
     return text if address is None else address.href
 
 
-def is_own_request(request: httpx.Request, payer: Payer) -> bool:
-    """Returns whether the library itself sends a request, for other than this payer.
+def is_own_request(request: httpx.Request) -> bool:
+    """Returns whether the library itself sends a request."""
+    return OWN in request.extensions
 
-    A mark of the payer itself means that the caller sends the same request several times at once.
+
+def own_copy(request: httpx.Request) -> httpx.Request:
+    """Returns a copy of a caller's request, marked so that no transport below pays for it again.
+
+    A mark on the request itself would also keep the caller's other sends of it from being paid.
     """
-    return request.extensions.get(OWN, payer) is not payer
+    # Not by `copy`: a request of httpx leaves its body and its extensions out.
+    copy = object.__new__(type(request))
+    copy.__dict__.update(request.__dict__, extensions={**request.extensions, OWN: True})
+    return copy
 
 
 def carries_payment(request: httpx.Request) -> bool:

@@ -17,9 +17,9 @@ from .calls import (
     is_planned,
     note_hop,
     options_of,
+    own_copy,
     unfollowed,
 )
-from .own import OWN
 from .replies import LoopReply, ThreadReply
 from .sending import Retries, is_lost
 
@@ -36,7 +36,7 @@ class PayingTransport(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Sends a request, and pays for it if the seller answers 402."""
-        if is_own_request(request, self._payer):
+        if is_own_request(request):
             return self._below.handle_request(request)
         _unshare(request)
         if carries_payment(request):
@@ -78,12 +78,7 @@ class PayingTransport(httpx.BaseTransport):
             time.sleep(wait)
 
     def _pass(self, request: httpx.Request) -> httpx.Response:
-        """Sends a request below, marked so that an interceptor does not pay for it again."""
-        request.extensions[OWN] = self._payer
-        try:
-            return self._below.handle_request(request)
-        finally:
-            request.extensions.pop(OWN, None)
+        return self._below.handle_request(own_copy(request))
 
 
 class AsyncPayingTransport(httpx.AsyncBaseTransport):
@@ -95,7 +90,7 @@ class AsyncPayingTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Sends a request, and pays for it if the seller answers 402."""
-        if is_own_request(request, self._payer):
+        if is_own_request(request):
             return await self._below.handle_async_request(request)
         _unshare(request)
         if carries_payment(request):
@@ -138,11 +133,7 @@ class AsyncPayingTransport(httpx.AsyncBaseTransport):
             await asyncio.sleep(wait)
 
     async def _pass(self, request: httpx.Request) -> httpx.Response:
-        request.extensions[OWN] = self._payer
-        try:
-            return await self._below.handle_async_request(request)
-        finally:
-            request.extensions.pop(OWN, None)
+        return await self._below.handle_async_request(own_copy(request))
 
 
 def _unshare(request: httpx.Request) -> None:
