@@ -36,6 +36,11 @@ if TYPE_CHECKING:
     from ._x402.types import PaymentRequired
 
 
+class _Http(httpx.Client):
+    # Number of calls that use the connections.
+    uses = 0
+
+
 class Client(ClientBase, Closing):
     """Pays for calls from one wallet. It sends nothing before the first call.
 
@@ -57,9 +62,7 @@ class Client(ClientBase, Closing):
     def _begin(self, payer: Payer) -> None:
         super()._begin(payer)
         self._lock = ForkLock()
-        self._http: httpx.Client | None = None
-        # Number of calls that use the connections.
-        self._uses = 0
+        self._http: _Http | None = None
         self._process = os.getpid()
 
     def request(
@@ -173,19 +176,19 @@ class Client(ClientBase, Closing):
         """
         from ._http.replies import ThreadReply
 
-        http = self._own_http()
         send_options = {
             name: options.pop(name) for name in ("follow_redirects", "auth") if name in options
         }
-        request = http.build_request(method, url, extensions={OPTIONS: {"unpaid": True}}, **options)
-        response = http.send(request, stream=True, **send_options)
-        try:
-            reply = ThreadReply(response, bare(response.url), method)
-            engine, signal = self._payer.thread_engine(), Signal()
-            at = bare(response.url)
-            return threads.run(engine.plan(reply, at, method, signal), signal)
-        finally:
-            response.close()
+        unpaid = {OPTIONS: {"unpaid": True}}
+        with self._in_use() as http:
+            request = http.build_request(method, url, extensions=unpaid, **options)
+            response = http.send(request, stream=True, **send_options)
+            try:
+                reply, at = ThreadReply(response, bare(response.url), method), bare(response.url)
+                engine, signal = self._payer.thread_engine(), Signal()
+                return threads.run(engine.plan(reply, at, method, signal), signal)
+            finally:
+                response.close()
 
     def pay(
         self, given: PaymentRequired | Mapping[str, Any] | Any, url: str | None = None
@@ -264,34 +267,34 @@ class Client(ClientBase, Closing):
         """
         for engine in self._payer.close():
             threads.run(engine.close())
+        # Calls that begin at this moment are counted by now; later calls are refused.
         with self._lock:
-            is_used = self._uses > 0
-        if self._http is not None and self._process == os.getpid() and not is_used:
-            self._http.close()
+            http = self._http
+        if http is not None and http.uses == 0 and self._process == os.getpid():
+            http.close()
 
     @contextmanager
     def _in_use(self) -> Generator[httpx.Client, None, None]:
         """Keeps connections open during a call; its end closes them if the client was closed."""
-        http = self._own_http()
         with self._lock:
-            self._uses += 1
+            http = self._own_http()
+            http.uses += 1
         try:
             yield http
         finally:
             with self._lock:
-                self._uses -= 1
-                is_last = self._uses == 0
-            if is_last and self._payer.is_closed:
+                http.uses -= 1
+                is_last = http.uses == 0 and self._payer.is_closed
+            if is_last:
                 http.close()
 
-    def _own_http(self) -> httpx.Client:
+    def _own_http(self) -> _Http:
         """Returns the client of this process: a child must not write on its parent's sockets."""
         self._payer.check_open()
-        with self._lock:
-            if self._http is None or self._process != os.getpid():
-                self._process, self._uses = os.getpid(), 0
-                self._http = httpx.Client(
-                    transport=self.transport(self._payer.config.http_transport),
-                    trust_env=self._payer.config.trust_env,
-                )
-            return self._http
+        if self._http is None or self._process != os.getpid():
+            self._process = os.getpid()
+            self._http = _Http(
+                transport=self.transport(self._payer.config.http_transport),
+                trust_env=self._payer.config.trust_env,
+            )
+        return self._http

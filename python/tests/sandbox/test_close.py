@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from exact_change import AsyncClient, Client, Event, ExactChangeError, file_journal
+from exact_change._kernel.fork import ForkLock
 from exact_change._kernel.steps import call
 from exact_change._kernel.task import Steps
 from exact_change._payments.journal_timeouts import TimedJournal
@@ -108,6 +109,26 @@ def test_returns_the_answer_of_a_payment_that_was_sent_before_the_client_closed(
         payer.client.close()
         slow.was_closed.set()
         assert answer.result().content == b"bought"
+
+
+@pytest.mark.parametrize("turn", ["begins", "ends"])
+def test_answers_a_call_that_another_thread_closes_the_client_under(
+    turn: str, make_payer: MakePayer, make_seller: MakeSeller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seller, client = make_seller(lambda _: Reply()), make_payer(USDC="1").client
+    lock, leave, caller = vars(client)["_lock"], ForkLock.__exit__, threading.get_ident()
+    # The client counts its calls under its lock.
+    turns = iter(["begins", "ends"])
+
+    def leave_and_close(left: ForkLock, *error: object) -> None:
+        leave(left, *error)
+        if left is lock and threading.get_ident() == caller and next(turns, None) == turn:
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(client.close).result()
+
+    monkeypatch.setattr(ForkLock, "__exit__", leave_and_close)
+    assert client.get(seller.url).status_code == 200
+    assert failure_of(lambda: client.get(seller.url), "client_closed").funds == "untouched"
 
 
 async def test_returns_the_answer_of_a_task_whose_payment_was_sent_before_the_client_closed(
