@@ -53,27 +53,28 @@ export interface Ledger {
 export interface BalanceStore {
   read(account: string): Promise<AccountBalance>;
   /**
-   * @param unlessEnded - Id of an attempt. If the store has this attempt on record, and it has
-   *   ended, the step decides on an empty balance, and changes nothing: no call would undo the
-   *   change after that.
+   * @param of - Id of an attempt. If it has ended, or `isOnRecord` and the store no longer has it,
+   *   the step decides on an empty balance, and changes nothing: no call would undo the change
+   *   after that.
    */
   step<T>(
     account: string,
     decide: (balance: AccountBalance) => BalanceStep<T>,
-    unlessEnded?: string,
+    of?: string,
+    isOnRecord?: boolean,
   ): Promise<T>;
 }
 
 export function ledgerOver({ read, step }: BalanceStore): Ledger {
-  const apply = (account: string, change: BalanceChange, unlessEnded?: string) =>
-    step(account, () => ({ change, result: undefined }), unlessEnded);
+  const apply = (account: string, change: BalanceChange, of?: string) =>
+    step(account, () => ({ change, result: undefined }), of);
   return {
     available: async (account, fresh) => availableIn(await read(account), fresh),
     held: async (account) => heldOf(await read(account)),
     see: (account, known, moved = 0n) => apply(account, { see: known, moved }),
     forget: (account) => apply(account, { forget: true }),
     take: (account, id, amount, fresh) =>
-      step(account, (balance) => taking(balance, id, amount, fresh), id),
+      step(account, (balance) => taking(balance, id, amount, fresh), id, true),
     hold: (account, id, amount) => apply(account, { hold: id, amount }, id),
     spend: (account, id, slot) => apply(account, { spend: id, slot }),
     release: (account, id) => apply(account, { release: id }),

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Coordination, Owner } from '../../src/journal/types.js';
+import { attemptOf } from '../helpers/attempts.js';
 import { reopened, type OpenJournal } from './journal-contract.js';
 import { seenSince } from '../helpers/seen-since.js';
 
@@ -28,6 +29,12 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
       await there.close();
       await here.close();
     });
+
+    const reserved = async () => {
+      const attempt = attemptOf(owner);
+      await here.journal.reserve(attempt, []);
+      return attempt;
+    };
 
     describe('the ledger', () => {
       it('shows both journals the same balances and holds', async () => {
@@ -60,9 +67,10 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
 
       it('promises no amount twice, however many payers take at once', async () => {
         await mine.ledger.see('account', { amount: 105n, at: 0 });
-        const takes = Array.from({ length: 40 }, (_, index) =>
-          (index % 2 === 0 ? mine : theirs).ledger.take('account', `${index}`, 10n, seenSince(0)),
-        );
+        const takes = Array.from({ length: 40 }, async (_, index) => {
+          const { id } = await reserved();
+          return (index % 2 === 0 ? mine : theirs).ledger.take('account', id, 10n, seenSince(0));
+        });
         expect((await Promise.all(takes)).filter((taken) => taken !== undefined)).toHaveLength(10);
         expect([
           await mine.ledger.available('account', seenSince(0)),
@@ -72,9 +80,10 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
 
       it('takes nothing of a balance that was read too long ago', async () => {
         await mine.ledger.see('account', { amount: 100n, at: 1_000 });
-        expect(await theirs.ledger.take('account', 'one', 1n, seenSince(1_001))).toBeUndefined();
-        expect(await theirs.ledger.take('account', 'one', 101n, seenSince(1_000))).toBeUndefined();
-        expect(await theirs.ledger.take('account', 'one', 100n, seenSince(1_000))).toEqual({
+        const { id } = await reserved();
+        expect(await theirs.ledger.take('account', id, 1n, seenSince(1_001))).toBeUndefined();
+        expect(await theirs.ledger.take('account', id, 101n, seenSince(1_000))).toBeUndefined();
+        expect(await theirs.ledger.take('account', id, 100n, seenSince(1_000))).toEqual({
           before: undefined,
         });
       });

@@ -23,7 +23,7 @@ const { ledger, locks, claims, next } = journal.coordination(owner);
 const tell = (line: unknown) => void writeSync(STDOUT, `${JSON.stringify(line)}\n`);
 
 if (task.what === 'race') {
-  const { name, first, reserves, limit, keys, takes } = task;
+  const { first, reserves, limit, keys, takes } = task;
   const cap = dayCap(BigInt(limit));
   await journal.used(owner, [], NOW);
   const lines = createInterface(process.stdin);
@@ -43,9 +43,11 @@ if (task.what === 'race') {
     const result = await journal.reserve(attempt, []);
     return result !== undefined && 'taken' in result ? result.taken.id : attempt.id;
   });
-  const taken = await count(takes, (index) =>
-    ledger.take('account', `${name} ${index}`, 10n, seenSince(0)),
-  );
+  const taken = await count(takes, async () => {
+    const attempt = attemptOf({ microUsd: '0' });
+    await journal.reserve(attempt, []);
+    return ledger.take('account', attempt.id, 10n, seenSince(0));
+  });
   const numbers = await count(20, () => next('blockhash'));
   tell({
     reserved: results.filter((result) => result === undefined).length,

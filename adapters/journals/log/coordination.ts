@@ -101,10 +101,13 @@ export function coordinationOver(
       ledger: ledgerOver({
         read: (account) =>
           run(({ balances }) => reads(balances.get(accountName(owner, account)) ?? emptyBalance)),
-        step: (account, decide, unlessEnded) =>
+        step: (account, decide, of, isOnRecord) =>
           run((state) => {
             const balance = state.balances.get(accountName(owner, account)) ?? emptyBalance;
-            const hasEnded = unlessEnded !== undefined && state.attempts.hasEnded(unlessEnded);
+            const { attempts } = state;
+            const hasEnded =
+              of !== undefined &&
+              (isOnRecord === true ? !attempts.isOpen(of) : attempts.hasEnded(of));
             const { change, result } = decide(hasEnded ? emptyBalance : balance);
             if (change === undefined || hasEnded) return reads(result);
             return { records: balanceRecords(state, owner, account, change), result };

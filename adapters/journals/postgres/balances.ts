@@ -69,13 +69,12 @@ export function balancesIn(database: Database, tables: Tables): Balances {
         ]);
         return balanceOf(row);
       },
-      step: (account, decide, unlessEnded) => {
+      step: (account, decide, of, isOnRecord) => {
         const name = [...ownerParts(owner), account];
         return changing(() =>
           database.transaction('change a balance', digest('book', ...name), async (query) => {
             // Lock the attempt before the balance, in the order in which a put locks them.
-            const [record] =
-              unlessEnded === undefined ? [] : await query(text.standing, [unlessEnded]);
+            const [record] = of === undefined ? [] : await query(text.standing, [of]);
             const lock = () => query(text.lockBook, name);
             let [row] = await lock();
             if (row === undefined) {
@@ -83,7 +82,7 @@ export function balancesIn(database: Database, tables: Tables): Balances {
               [row] = await lock();
             }
             const before = balanceOf(row);
-            const hasEnded = record !== undefined && !isOpen(recordOf(record));
+            const hasEnded = record === undefined ? isOnRecord === true : !isOpen(recordOf(record));
             const { change, result } = decide(hasEnded ? emptyBalance : before);
             const after = change === undefined || hasEnded ? before : changed(before, change);
             if (after !== before)

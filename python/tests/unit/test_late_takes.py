@@ -65,7 +65,12 @@ class SlowBalances(MemoryBalances):
         self._gate = gate
 
     def step(
-        self, account: str, decide: Decide[Any], *, unless_ended: str | None = None
+        self,
+        account: str,
+        decide: Decide[Any],
+        *,
+        of: str | None = None,
+        is_on_record: bool = False,
     ) -> Steps[Any]:
         change, _ = decide(AccountBalance())
         if change is not None and "release" not in change and "see" not in change:

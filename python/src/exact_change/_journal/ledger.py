@@ -31,11 +31,13 @@ class BalanceStore(Protocol):
         """Returns the balance of an account."""
         ...
 
-    def step(self, account: str, decide: Decide[T], *, unless_ended: str | None = None) -> Steps[T]:
+    def step(
+        self, account: str, decide: Decide[T], *, of: str | None = None, is_on_record: bool = False
+    ) -> Steps[T]:
         """Decides on the current balance; no other call changes the balance meanwhile.
 
-        ``unless_ended`` is the id of an attempt. If the store has this attempt on record, and it
-        has ended, the step decides on an empty balance, and changes nothing: no call would undo the
+        ``of`` is the id of an attempt. If it has ended, or ``is_on_record`` and the store no longer
+        has it, the step decides on an empty balance, and changes nothing: no call would undo the
         change after that.
         """
         ...
@@ -51,7 +53,9 @@ class MemoryBalances:
         return self._balances.get(account, EMPTY)
         yield
 
-    def step(self, account: str, decide: Decide[T], *, unless_ended: str | None = None) -> Steps[T]:
+    def step(
+        self, account: str, decide: Decide[T], *, of: str | None = None, is_on_record: bool = False
+    ) -> Steps[T]:
         balance = self._balances.get(account, EMPTY)
         change, result = decide(balance)
         if change is not None:
@@ -102,7 +106,7 @@ class Ledger:
             decision = taking(balance, id_, amount, fresh)
             return decision.change, decision.taken
 
-        return self.store.step(account, decide, unless_ended=id_)
+        return self.store.step(account, decide, of=id_, is_on_record=True)
 
     def hold(self, account: str, id_: str, amount: int) -> Steps[None]:
         """Holds an amount for an attempt that has signed already.
@@ -111,7 +115,7 @@ class Ledger:
         has ended meanwhile.
         """
         change = holding(id_, amount)
-        return self.store.step(account, lambda _: (change, None), unless_ended=id_)
+        return self.store.step(account, lambda _: (change, None), of=id_)
 
     def spend(self, account: str, id_: str, slot: int | None = None) -> Steps[None]:
         """Ends a hold, if there is one: the tokens left, in ``slot`` if the chain shows it."""

@@ -144,9 +144,11 @@ class _TimedBalances:
     def read(self, account: str) -> Steps[AccountBalance]:
         return self._within("balance", lambda: self._store.read(account))
 
-    def step(self, account: str, decide: Decide[T], *, unless_ended: str | None = None) -> Steps[T]:
+    def step(
+        self, account: str, decide: Decide[T], *, of: str | None = None, is_on_record: bool = False
+    ) -> Steps[T]:
         def step() -> Steps[T]:
-            return self._store.step(account, decide, unless_ended=unless_ended)
+            return self._store.step(account, decide, of=of, is_on_record=is_on_record)
 
         return self._within("hold", step)
 

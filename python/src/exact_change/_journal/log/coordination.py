@@ -128,10 +128,18 @@ class _Balances:
         return self._runs.run(lambda state: Step((), state.balance(self._owner, account)))
 
     def step(
-        self, account: str, decide: DecideBalance[T], *, unless_ended: str | None = None
+        self,
+        account: str,
+        decide: DecideBalance[T],
+        *,
+        of: str | None = None,
+        is_on_record: bool = False,
     ) -> Steps[T]:
         def decide_step(state: State) -> Step[T]:
-            has_ended = unless_ended is not None and state.attempts.has_ended(unless_ended)
+            attempts = state.attempts
+            has_ended = of is not None and (
+                not attempts.is_open(of) if is_on_record else attempts.has_ended(of)
+            )
             change, result = decide(EMPTY if has_ended else state.balance(self._owner, account))
             if change is None or has_ended:
                 return Step((), result)

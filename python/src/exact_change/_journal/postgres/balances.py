@@ -83,15 +83,16 @@ class OwnerBalances:
         )
         return _balance_in(rows[0]["book"] if rows else None)
 
-    def step(self, account: str, decide: Decide[T], *, unless_ended: str | None = None) -> Steps[T]:
+    def step(
+        self, account: str, decide: Decide[T], *, of: str | None = None, is_on_record: bool = False
+    ) -> Steps[T]:
         name = [*self._owner, account]
         statements = self._balances.statements
 
         def take(query: Query) -> T:
             # Lock the attempt before the balance, in the order in which a put locks them.
-            ended = unless_ended is not None and _has_ended(
-                query(statements["standing"], [unless_ended])
-            )
+            found = [] if of is None else query(statements["standing"], [of])
+            ended = _has_ended(found) if found else is_on_record
             rows = query(statements["lockBook"], name)
             if not rows:
                 query(statements["makeBook"], [*name, stringify(balance_json(EMPTY))])
@@ -111,8 +112,8 @@ class OwnerBalances:
 
 
 def _has_ended(rows: Sequence[Mapping[str, str]]) -> bool:
-    """Whether an attempt is on record, and has ended."""
-    return bool(rows) and json.loads(rows[0]["record"])["state"] not in OPEN_STATES
+    """Whether an attempt that is on record has ended."""
+    return json.loads(rows[0]["record"])["state"] not in OPEN_STATES
 
 
 def _balance_in(book: str | None) -> AccountBalance:
