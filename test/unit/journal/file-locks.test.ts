@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { closedError, unavailable } from '../../../adapters/journals/file/failures.js';
 import { openLog } from '../../../adapters/journals/file/log.js';
 import { journalOver } from '../../../adapters/journals/log/journal.js';
+import type { JournalLog } from '../../../adapters/journals/log/port.js';
 import { failure, fakeProcesses, MemoryDisk, type Step } from '../../helpers/memory-disk.js';
 
 const OWNER = { wallet: 'wallet', network: 'network' };
@@ -122,6 +123,16 @@ it('leaves no lock or claim of a journal that closes, if another journal uses th
   await log.close();
 });
 
+/** Returns the locks of a journal that runs its steps in a log by another function. */
+function locksOver(log: JournalLog, run: JournalLog['run']) {
+  const port = {
+    open: async () => ({ log: { ...log, run }, leave: log.close }),
+    unavailable: (cause: unknown) => unavailable('/locks', cause),
+    closedError,
+  };
+  return journalOver(port, false).coordination(OWNER).locks;
+}
+
 it('lets payers go on while the log does not answer, and keeps no lock once it does', async () => {
   const parts = { disk: new MemoryDisk().port(), processes: fakeProcesses().as(1) };
   const log = await openLog('/locks', { ...parts, compactFrom: 1_000_000, recent: 0 });
@@ -131,14 +142,7 @@ it('lets payers go on while the log does not answer, and keeps no lock once it d
     await silence?.run();
     return log.run(decide);
   };
-  const { locks } = journalOver(
-    {
-      open: async () => ({ log: { ...log, run }, leave: log.close }),
-      unavailable: (cause) => unavailable('/locks', cause),
-      closedError,
-    },
-    false,
-  ).coordination(OWNER);
+  const locks = locksOver(log, run);
   const holder = work();
   const held = locks.hold(['lock'], holder.run);
   await holder.begun;
@@ -171,14 +175,7 @@ it('leaves a lock to its next holder when the answer that freed it before is los
     await new Promise((resolve) => setImmediate(resolve));
     throw new Error('The answer was lost.');
   };
-  const { locks } = journalOver(
-    {
-      open: async () => ({ log: { ...log, run }, leave: log.close }),
-      unavailable: (cause) => unavailable('/locks', cause),
-      closedError,
-    },
-    false,
-  ).coordination(OWNER);
+  const locks = locksOver(log, run);
   const [first, next] = [work(), work()];
   const ends = [locks.hold(['lock'], first.run), locks.hold(['lock'], next.run)];
   await first.begun;
