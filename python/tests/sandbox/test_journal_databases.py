@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from typing import Any, Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -13,7 +13,6 @@ from exact_change import Client, ExactChangeError, postgres_journal
 from exact_change._journal.postgres.connection import Connection
 from exact_change._journal.postgres.database import Pool
 from exact_change._journal.postgres.failures import LostError
-from exact_change._journal.types import Along
 from exact_change._kernel.hosts import threads
 from exact_change._kernel.steps import done
 from exact_change._kernel.task import Steps, begin
@@ -275,43 +274,3 @@ def test_keeps_its_locks_in_a_database_that_ends_idle_sessions(sandbox: Sandbox)
     with journal_of({"connectionString": address}) as journal:
         threads.run(journal.shared.coordination(OWNER).locks.hold(["lock"], work))
     admin.close()
-
-
-@pytest.fixture
-def pooled(sandbox: Sandbox) -> Iterator[Callable[[int, str], str]]:
-    """Starts a pooler before a new database, which keeps sessions until it is told to share."""
-    yield lambda size, next_: sandbox.call(
-        "startPooler", sandbox.call("createDatabase"), size, next_
-    )
-    sandbox.call("closePooler")
-
-
-@pytest.mark.parametrize(("size", "next_"), [(1, "last"), (2, "first"), (5, "last"), (5, "first")])
-def test_refuses_a_pooler_that_shares_connections_before_anything_is_held(
-    size: int, next_: str, sandbox: Sandbox, pooled: Callable[[int, str], str]
-) -> None:
-    address = pooled(size, next_)
-    sandbox.call("sharePooler")
-    with journal_of({"connectionString": address}) as journal:
-        shared = journal.shared.coordination(OWNER)
-        error = failure_of(lambda: threads.run(shared.claims.take(["one"])), "invalid_option")
-        assert error.funds == "untouched"
-        assert "session mode" in str(error)
-        work = shared.locks.hold(["lock"], lambda: done(None))
-        failure_of(lambda: threads.run(work), "invalid_option")
-        along = Along(["theirs"])
-        write = journal.shared.reserve(attempt("theirs"), [], along)
-        failure_of(lambda: threads.run(write), "invalid_option")
-        assert threads.run(journal.shared.attempts(OWNER)) == []
-
-
-def test_refuses_a_pooler_that_begins_to_share_the_connections_of_an_open_journal(
-    sandbox: Sandbox, pooled: Callable[[int, str], str]
-) -> None:
-    with journal_of({"connectionString": pooled(5, "first")}) as journal:
-        shared = journal.shared.coordination(OWNER)
-        threads.run(shared.locks.hold(["lock"], lambda: done(None)))
-        sandbox.call("sharePooler")
-        work = shared.locks.hold(["lock"], lambda: done(None))
-        failure_of(lambda: threads.run(work), "invalid_option")
-        failure_of(lambda: threads.run(shared.claims.take(["one"])), "invalid_option")
