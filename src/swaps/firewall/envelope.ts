@@ -37,7 +37,7 @@ export const envelopeRules: readonly Rule<EnvelopeSubject>[] = [
   onDecoded(
     'transaction_signers',
     'the transaction wants the signature of another key than the wallet',
-    'A second signer can hold the transaction back until its price suits him.',
+    'A second signer can hold the transaction back until the price suits that signer.',
     ({ header }) => header.numRequiredSignatures === 1 && header.numReadonlySigned === 0,
   ),
   onDecoded(

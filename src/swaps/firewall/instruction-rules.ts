@@ -109,7 +109,7 @@ const instructionRules: readonly Rule<SwapSubject>[] = [
   {
     id: 'extra_signer',
     refuses: 'it wants the signature of another key than the wallet',
-    why: 'A second signer can hold the transaction back until its price suits him.',
+    why: 'A second signer can hold the transaction back until the price suits that signer.',
     passes: ({ instruction, expected }) =>
       instruction.accounts.every(
         (account) => !account.signer || account.address === expected.wallet,
