@@ -8,6 +8,7 @@ import type { SwapTaking } from '../payments/execute/swap-bound.js';
 import { verifySignature } from '../solana/keys.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
 import { decodeTokenAccount } from '../solana/tokens/decode.js';
+import { SIGNATURE_LAMPORTS } from '../solana/transactions/compile.js';
 import {
   assembleTransaction,
   decodeTransaction,
@@ -22,9 +23,8 @@ import { onOwnAccount, readForeign } from '../swaps/firewall/extract.js';
 import { enforce } from '../swaps/firewall/rule.js';
 import { createdIn, surroundingsRules } from '../swaps/firewall/surroundings.js';
 import { decodersOf } from '../swaps/sources.js';
-import { SIGNATURE_LAMPORTS } from '../swaps/transaction/budget.js';
 import { swapLimits } from '../swaps/transaction/finish.js';
-import { readRawWallet } from '../swaps/transaction/read-facts.js';
+import { readRawWallet } from '../swaps/accounts/read-wallet.js';
 
 export interface SignedBytes {
   readonly bytes: Uint8Array;

@@ -5,7 +5,7 @@ import { extractSwap } from '../../src/swaps/firewall/extract.js';
 import { type Composition, checkComposed } from '../../src/swaps/firewall/self-check.js';
 import { fetchLookupTables } from '../../src/swaps/firewall/tables.js';
 import { nothingReserved } from '../../src/swaps/transaction/plan.js';
-import { accountBytes, type Leg, readWallet } from '../../src/swaps/transaction/read-facts.js';
+import { accountBytes, type Leg, readWallet } from '../../src/swaps/accounts/read-wallet.js';
 import type { Deal } from '../helpers/estate.js';
 import { placesOf } from '../helpers/places.js';
 import { inTurn, share } from '../helpers/sampled.js';

@@ -5,7 +5,7 @@ import type { Relay } from '../../../src/swaps/firewall/instruction-rules.js';
 import { checkComposed, type Composition } from '../../../src/swaps/firewall/self-check.js';
 import { swapDecoders as decoders } from '../../../src/swaps/sources.js';
 import { composeSwap } from '../../../src/swaps/transaction/compose.js';
-import type { OwnAccount } from '../../../src/swaps/transaction/own-account.js';
+import type { OwnAccount } from '../../../src/swaps/accounts/own-account.js';
 import { legitimate } from '../../../test/corpus/index.js';
 import { createRandom, type Random } from '../../../test/simulation/random.js';
 import { fromKit } from '../../../test/unit/swaps/support.js';

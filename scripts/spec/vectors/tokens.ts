@@ -9,7 +9,7 @@ import { addressOf } from '../../../src/solana/address.js';
 import { associatedTokenAddress } from '../../../src/solana/tokens/accounts.js';
 import { decodeMint, decodeTokenAccount, uncountedLamports } from '../../../src/solana/tokens/decode.js';
 import { readTables } from '../../../src/solana/transactions/tables.js';
-import { accountBytes } from '../../../src/swaps/transaction/read-facts.js';
+import { accountBytes } from '../../../src/swaps/accounts/read-wallet.js';
 import { SLOT, WORLD } from '../../../test/corpus/index.js';
 import { createRandom, type Random } from '../../../test/simulation/random.js';
 

@@ -3,11 +3,11 @@ import { isExactChangeError } from '../../errors.js';
 import { stopwatch } from '../../internal/stopwatch.js';
 import { TOKEN_PROGRAMS, WSOL_MINT } from '../../network.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
+import { SIGNATURE_LAMPORTS } from '../../solana/transactions/compile.js';
 import type { Address } from '../../solana/types.js';
 import type { SwapBuild } from '../../swaps/provider.js';
 import { signRelayed } from '../../swaps/relayer/sign-relayed.js';
 import { decodersOf } from '../../swaps/sources.js';
-import { SIGNATURE_LAMPORTS } from '../../swaps/transaction/budget.js';
 import { swapLimits } from '../../swaps/transaction/finish.js';
 import { nothingReserved, type ReservedAmounts } from '../../swaps/transaction/plan.js';
 import {

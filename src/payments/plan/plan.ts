@@ -6,7 +6,7 @@ import { capsFor, takenOf, type Cap, type Spend } from '../../policy/caps.js';
 import type { Plan } from '../../policy/plan.js';
 import type { PaymentRequired } from '../../protocols/types.js';
 import type { Receipt } from '../../receipt.js';
-import { newAccountRent } from '../../swaps/transaction/read-facts.js';
+import { newAccountRent } from '../../swaps/accounts/read-wallet.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import { shownAmount } from '../../network.js';
 import { ownerOf, type PaymentContext } from '../context.js';

@@ -4,7 +4,7 @@ import { WSOL_MINT } from '../../network.js';
 import type { Address } from '../../solana/types.js';
 import { createRelayer } from '../../swaps/relayer/relayer.js';
 import type { RelayOffer } from '../../swaps/relayer/sign-relayed.js';
-import { newAccountRent } from '../../swaps/transaction/read-facts.js';
+import { newAccountRent } from '../../swaps/accounts/read-wallet.js';
 import type { PaymentContext } from '../context.js';
 import { requestFor } from './ask-ahead.js';
 import { noneIfFailed } from './none-if-failed.js';

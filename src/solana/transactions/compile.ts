@@ -5,6 +5,8 @@ import type { Address, Instruction, LookupTable } from '../types.js';
 /** The most bytes of one network packet: signatures and message together. */
 export const MAX_TRANSACTION_BYTES = 1232;
 export const SIGNATURE_BYTES = 64;
+/** Lamports that the network takes for each signature. */
+export const SIGNATURE_LAMPORTS = 5_000n;
 /** An index into the accounts of a message or of a table is one byte. */
 export const MAX_ACCOUNTS = 256;
 

@@ -5,7 +5,7 @@ import type { Account } from '../../solana/rpc/rpc.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import { decodeMint, MULTISIG_BYTES } from '../../solana/tokens/decode.js';
 import type { AccountMeta, Address, Instruction } from '../../solana/types.js';
-import { accountExists } from '../transaction/own-account.js';
+import { accountExists } from '../accounts/own-account.js';
 import { type Rule, enforce } from './rule.js';
 
 /** Programs of Merkle trees with assets and tokens as leaves: of SPL, Metaplex and Light. */

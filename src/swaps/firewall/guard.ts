@@ -6,7 +6,7 @@ import {
   transferLamports,
 } from '../../solana/transactions/swap-instructions.js';
 import type { Address, Instruction } from '../../solana/types.js';
-import type { OwnAccount } from '../transaction/own-account.js';
+import type { OwnAccount } from '../accounts/own-account.js';
 import type { GuardsFound } from './guards-found.js';
 
 /** The least that a token account of the wallet must hold when the transaction ends. */

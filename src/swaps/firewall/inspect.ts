@@ -6,26 +6,26 @@ import { resolveInstructions } from '../../solana/transactions/resolve.js';
 import { assembleTransaction } from '../../solana/transactions/transaction.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import type { SwapCall } from '../provider.js';
-import { readExposed } from '../transaction/read-market.js';
 import {
   accountExists,
   decodeHeldAccount,
   type OwnAccount,
   readOwnAccount,
-} from '../transaction/own-account.js';
-import { readExcess } from '../transaction/excess.js';
-import { type RawLeg, readRawWallet, rentedBytes } from '../transaction/read-facts.js';
+} from '../accounts/own-account.js';
+import { readExcess } from '../accounts/excess.js';
+import { type RawLeg, readRawWallet, rentedBytes } from '../accounts/read-wallet.js';
 import { type Outlay, outlayOf, type WalletBefore } from './outlay.js';
 import { readCreationCosts, readTemporary } from './read-temporary.js';
 import { type FirewallRules, firewallRules } from './catalog.js';
 import { isSwap, temporaryOf } from './decoders.js';
 import { readTransaction } from './envelope.js';
 import { exposureSubject, foreignAccounts } from './exposure.js';
+import { readExposed } from './read-exposed.js';
 import type { ForeignSwap } from './extract.js';
 import { guardsHold } from './guard.js';
 import { guardsIn } from './guards-found.js';
 import { type SwapExpectation, swapSubject } from './instruction-rules.js';
-import type { OwnAccountSubject } from './own-accounts.js';
+import type { OwnAccountSubject } from '../accounts/own-account-rules.js';
 import type { SurroundingsSubject } from './placed-instructions.js';
 import { refusal, type Rule, type RuleText } from './rule.js';
 import { guardRule, isGuardFailure, simulationSubject, watchedAccounts } from './simulation.js';

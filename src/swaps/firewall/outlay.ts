@@ -1,8 +1,8 @@
 import { maxAmount, sumAmounts } from '../../amount.js';
 import { TOKEN_PROGRAM, WSOL_MINT } from '../../network.js';
+import { SIGNATURE_LAMPORTS } from '../../solana/transactions/compile.js';
 import type { Address } from '../../solana/types.js';
-import { SIGNATURE_LAMPORTS } from '../transaction/budget.js';
-import type { OwnAccount } from '../transaction/own-account.js';
+import type { OwnAccount } from '../accounts/own-account.js';
 import { priorityFeeOf } from './compute-budget.js';
 import type { Floors } from './guard.js';
 import { claimedBy } from './guards-found.js';

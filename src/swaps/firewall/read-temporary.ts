@@ -1,8 +1,8 @@
 import type { Account, CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import { ACCOUNT_BYTES } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
-import { accountExists, creationCost, readOwnAccount } from '../transaction/own-account.js';
-import { accountBytes, type RawLeg } from '../transaction/read-facts.js';
+import { accountExists, creationCost, readOwnAccount } from '../accounts/own-account.js';
+import { accountBytes, type RawLeg } from '../accounts/read-wallet.js';
 
 /** The temporary SOL account, as the chain has it before a transaction makes it. */
 export interface TemporaryBefore {

@@ -4,7 +4,7 @@ import type { Account, Simulation } from '../../solana/rpc/rpc.js';
 import { type TokenAccount, uncountedLamports } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
 import type { SwapDecoder } from '../provider.js';
-import { decodeHeldAccount } from '../transaction/own-account.js';
+import { decodeHeldAccount } from '../accounts/own-account.js';
 import { swapErrorName } from './decoders.js';
 import type { Floors, TokenFloor } from './guard.js';
 import { innerRules } from './inner-rules.js';

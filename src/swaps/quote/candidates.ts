@@ -4,7 +4,7 @@ import { isTokenProgram, WSOL_MINT, pinnedMint } from '../../network.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import { type TokenAccount } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
-import { ownAccountRules } from '../firewall/own-accounts.js';
+import { ownAccountRules } from '../accounts/own-account-rules.js';
 
 export interface Holding {
   readonly address: Address;

@@ -3,9 +3,6 @@ import { FundsError, PolicyError } from '../../errors.js';
 import type { Address } from '../../solana/types.js';
 import { solLink, solText } from '../../token-text.js';
 
-/** Lamports of one signature; the wallet is the only signer of a swap. */
-export const SIGNATURE_LAMPORTS = 5_000n;
-
 const MICRO = 1_000_000n;
 
 export interface ComputeBudget {

@@ -4,11 +4,9 @@ import {
   computeUnitPrice,
   transferChecked,
   withdrawExcessLamports,
-  type GivingAccount,
 } from '../../solana/transactions/instructions.js';
 import {
   closeTokenAccount,
-  createAssociatedTokenAccount,
   syncNative,
   transferLamports,
 } from '../../solana/transactions/swap-instructions.js';
@@ -17,7 +15,7 @@ import { guard } from '../firewall/guard.js';
 import type { SwapExpectation } from '../firewall/instruction-rules.js';
 import { feePayerOf, relayFeeOf } from '../firewall/relay.js';
 import type { ComputeBudget } from './budget.js';
-import type { OwnAccount } from './own-account.js';
+import { createOwn, intoWallet } from '../accounts/own-instructions.js';
 import { type SwapFacts, type SwapPlan, planSwap } from './plan.js';
 
 /**
@@ -84,20 +82,6 @@ export function computeInstructions({ unitLimit, unitPrice }: ComputeBudget): In
   return [computeUnitLimit(unitLimit), computeUnitPrice(unitPrice)];
 }
 
-export function createOwn(
-  wallet: Address,
-  { address, mint, tokenProgram }: Pick<OwnAccount, 'address' | 'mint' | 'tokenProgram'>,
-  payer = wallet,
-): Instruction {
-  return createAssociatedTokenAccount({
-    payer,
-    account: address,
-    owner: wallet,
-    mint,
-    tokenProgram,
-  });
-}
-
 /** Returns the transfer of a relayer's fee. It follows the swap, which may bring the tokens for it. */
 function payRelay(expected: SwapExpectation, { source, output }: SwapFacts): Instruction[] {
   const fee = relayFeeOf(expected);
@@ -112,12 +96,4 @@ export function wrapInto(wallet: Address, account: Address, lamports: bigint): I
   return lamports === 0n
     ? []
     : [transferLamports({ from: wallet, to: account, lamports }), syncNative({ account })];
-}
-
-/** Returns the wallet's own account, as an instruction names it that gives lamports to the wallet. */
-export function intoWallet(
-  wallet: Address,
-  { address, tokenProgram }: Pick<OwnAccount, 'address' | 'tokenProgram'>,
-): GivingAccount {
-  return { account: address, destination: wallet, authority: wallet, tokenProgram };
 }

@@ -3,12 +3,13 @@ import { isExactChangeError, PolicyError } from '../../errors.js';
 import { isSameList } from '../../internal/bytes.js';
 import type { BlockhashSource } from '../../solana/rpc/blockhash.js';
 import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
+import { SIGNATURE_LAMPORTS } from '../../solana/transactions/compile.js';
 import { assembleTransaction } from '../../solana/transactions/transaction.js';
 import type { Instruction, Lifetime } from '../../solana/types.js';
 import { MAX_COMPUTE_UNITS } from '../firewall/compute-budget.js';
 import { checkSimulation, watchedAccounts } from '../firewall/simulation.js';
 import type { SwapDecoder } from '../provider.js';
-import { type ComputeBudget, boundedUnitPrice, checkBudget, SIGNATURE_LAMPORTS } from './budget.js';
+import { type ComputeBudget, boundedUnitPrice, checkBudget } from './budget.js';
 import type { ComposedSwap } from './compose.js';
 import type { ReservedAmounts, SwapPlan } from './plan.js';
 

@@ -1,19 +1,14 @@
 import { maxAmount, minAmount, sumAmounts } from '../../amount.js';
 import { FundsError } from '../../errors.js';
 import { SOLANA_MAINNET, WSOL_MINT } from '../../network.js';
+import { SIGNATURE_LAMPORTS } from '../../solana/transactions/compile.js';
 import type { Address } from '../../solana/types.js';
 import { amountText, fundingLink } from '../../token-text.js';
 import type { Floors } from '../firewall/guard.js';
 import type { SwapExpectation } from '../firewall/instruction-rules.js';
 import { relayFeeIn } from '../firewall/relay.js';
-import {
-  type ComputeBudget,
-  type LamportBudget,
-  SIGNATURE_LAMPORTS,
-  leastLamports,
-  priorityFee,
-} from './budget.js';
-import { creationCost, type OwnAccount } from './own-account.js';
+import { type ComputeBudget, type LamportBudget, leastLamports, priorityFee } from './budget.js';
+import { creationCost, type OwnAccount } from '../accounts/own-account.js';
 
 /** Amounts that other transactions of ours in flight may take. */
 export interface ReservedAmounts {

@@ -13,7 +13,7 @@ import type { ComputeBudget } from './budget.js';
 import { composeSwap } from './compose.js';
 import { finish, larger, type Finished, type FinishInput } from './finish.js';
 import { nothingReserved, type ReservedAmounts, type SwapFacts } from './plan.js';
-import { readWallet } from './read-facts.js';
+import { readWallet } from '../accounts/read-wallet.js';
 import { signMessage } from './sign.js';
 
 export interface SwapDeps extends Pick<FinishInput, 'rpc' | 'decoders' | 'blockhashes' | 'limits'> {

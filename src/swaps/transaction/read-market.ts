@@ -1,9 +1,10 @@
 import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
-import type { AccountMeta, Address, Instruction } from '../../solana/types.js';
-import { checkExposure, foreignAccounts, type Exposed } from '../firewall/exposure.js';
-import { readExcess } from './excess.js';
+import type { Address, Instruction } from '../../solana/types.js';
+import { checkExposure, foreignAccounts } from '../firewall/exposure.js';
+import { readExposed } from '../firewall/read-exposed.js';
+import { readExcess } from '../accounts/excess.js';
 import type { SwapFacts } from './plan.js';
-import { accountBytes, type Leg } from './read-facts.js';
+import { accountBytes, type Leg } from '../accounts/read-wallet.js';
 
 /** Rents of the accounts of a swap, in lamports. */
 type Rents = Pick<SwapFacts, 'sourceRent' | 'outputRent' | 'sourceExcess' | 'outputExcess'> & {
@@ -69,30 +70,6 @@ async function marketPrice(
     if (options.signal?.aborted === true) throw error;
     return 1n;
   }
-}
-
-const READ_AT_ONCE = 100;
-
-/** Reads any number of accounts, in batches of the most that a node returns at once. */
-export async function readExposed(
-  rpc: Pick<Rpc, 'accounts'>,
-  foreign: readonly AccountMeta[],
-  options: CallOptions,
-): Promise<Exposed[]> {
-  const addresses = foreign.map(({ address }) => address);
-  const starts = Array.from(
-    { length: Math.ceil(addresses.length / READ_AT_ONCE) },
-    (_, index) => index * READ_AT_ONCE,
-  );
-  const read = await Promise.all(
-    starts.map((start) => rpc.accounts(addresses.slice(start, start + READ_AT_ONCE), options)),
-  );
-  const accounts = read.flatMap((part) => part.accounts);
-  return foreign.map(({ address, writable }, index) => ({
-    address,
-    writable,
-    account: accounts[index] ?? null,
-  }));
 }
 
 export async function rentOf(

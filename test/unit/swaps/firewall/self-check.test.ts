@@ -21,7 +21,7 @@ import { compileMessage } from '../../../../src/solana/transactions/compile.js';
 import type { Instruction, LookupTable } from '../../../../src/solana/types.js';
 import { composeSwap } from '../../../../src/swaps/transaction/compose.js';
 import { type Composition, checkComposed } from '../../../../src/swaps/firewall/self-check.js';
-import type { OwnAccount } from '../../../../src/swaps/transaction/own-account.js';
+import type { OwnAccount } from '../../../../src/swaps/accounts/own-account.js';
 import { nothingReserved } from '../../../../src/swaps/transaction/plan.js';
 import {
   BLOCKHASH,

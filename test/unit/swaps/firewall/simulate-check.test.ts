@@ -4,7 +4,7 @@ import { TOKEN_PROGRAM } from '../../../../src/network.js';
 import { JUPITER_PROGRAM, SYSTEM_PROGRAM } from '../../../../src/solana/programs.js';
 import type { Account, InnerInstruction, Simulation } from '../../../../src/solana/rpc/rpc.js';
 import type { Floors } from '../../../../src/swaps/firewall/guard.js';
-import { type OwnAccount, readOwnAccount } from '../../../../src/swaps/transaction/own-account.js';
+import { type OwnAccount, readOwnAccount } from '../../../../src/swaps/accounts/own-account.js';
 import { checkSimulation, watchedAccounts } from '../../../../src/swaps/firewall/simulation.js';
 import {
   DESTINATION,

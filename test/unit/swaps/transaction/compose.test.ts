@@ -16,7 +16,7 @@ import {
   requiredLamports,
 } from '../../../../src/swaps/transaction/budget.js';
 import { composeSwap, maxAccountsLadder } from '../../../../src/swaps/transaction/compose.js';
-import type { OwnAccount } from '../../../../src/swaps/transaction/own-account.js';
+import type { OwnAccount } from '../../../../src/swaps/accounts/own-account.js';
 import type { SwapFacts } from '../../../../src/swaps/transaction/plan.js';
 import { composeWrap } from '../../../../src/swaps/transaction/sign-wrap.js';
 import {

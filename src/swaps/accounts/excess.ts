@@ -4,7 +4,7 @@ import { compileMessage } from '../../solana/transactions/compile.js';
 import { withdrawExcessLamports } from '../../solana/transactions/instructions.js';
 import { assembleTransaction } from '../../solana/transactions/transaction.js';
 import type { Address } from '../../solana/types.js';
-import { createOwn, intoWallet } from './compose.js';
+import { createOwn, intoWallet } from './own-instructions.js';
 import type { OwnAccount } from './own-account.js';
 
 /**

@@ -1,6 +1,6 @@
 import type { TokenAccount } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
-import { type Rule, rulesOn } from './rule.js';
+import { type Rule, rulesOn } from '../../internal/rule.js';
 
 /** A token account of the wallet, as the chain has it before the swap. */
 export interface OwnAccountSubject {
@@ -23,7 +23,7 @@ export const ownAccountRules: readonly Rule<OwnAccountSubject>[] = [
   onHeld(
     'own_account_owner',
     "the wallet's token account belongs to another wallet",
-    'Its owner can have been changed since it was derived; what arrives there is his.',
+    'Its owner can have been changed since it was derived; what arrives there belongs to that owner.',
     (held, { wallet }) => held.owner === wallet,
   ),
   onHeld(
@@ -35,7 +35,7 @@ export const ownAccountRules: readonly Rule<OwnAccountSubject>[] = [
   onHeld(
     'own_account_delegate',
     "a delegate may spend from the wallet's token account",
-    'He can take what arrives, or bring the source below what the guard asks for.',
+    'The delegate can take what arrives, or bring the source below what the guard asks for.',
     ({ delegate }) => delegate === undefined,
   ),
   onHeld(
