@@ -7,9 +7,10 @@ import type { OpenPayment } from '../journal/open-payment.js';
 import type { Attempt } from '../journal/types.js';
 import { announceCall } from '../journal/registry.js';
 import type { PaymentRequired } from '../protocols/types.js';
+import { lazyPart } from '../internal/load-once.js';
 import { newId, type PaymentContext } from './context.js';
 import type { Approve } from './execute/ask-approval.js';
-import { firstReceipt } from './execute/attempt-receipt.js';
+import { firstReceipt } from './attempt-receipt.js';
 import { fundPayment, holdFor } from './execute/fund.js';
 import { reservationFor } from './execute/reservation.js';
 import { presentAlone } from './execute/present.js';
@@ -22,7 +23,6 @@ import { fingerprintOf, resumeEarlierPayment, underKey } from './reconcile/find-
 import { throwUnread } from './reconcile/key-errors.js';
 import { resumeOnce } from './reconcile/resume-once.js';
 import type { Buying, Task } from './task.js';
-import { lazyPart } from '../internal/load-once.js';
 import { reasons, swapEngine } from './on-demand.js';
 
 const resigning = /* @__PURE__ */ lazyPart(() => import('./execute/resign.js'));

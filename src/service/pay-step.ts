@@ -2,7 +2,7 @@ import { refuse } from '../internal/options.js';
 import type { SignedAttempt } from '../journal/open-payment.js';
 import type { Attempt, SignedPayment } from '../journal/types.js';
 import { ownerOf, type PaymentContext } from '../payments/context.js';
-import { firstReceipt } from '../payments/execute/attempt-receipt.js';
+import { firstReceipt } from '../payments/attempt-receipt.js';
 import { mayBeFor } from '../payments/execute/sign-payment.js';
 import { spendOf, type Choice } from '../payments/plan/choose.js';
 import { readOfferAccounts } from '../payments/plan/offer-accounts.js';

@@ -4,7 +4,7 @@ import type { SignedSwap } from '../journal/types.js';
 import { WSOL_MINT } from '../network.js';
 import { COMPUTE_BUDGET_PROGRAM, SYSTEM_PROGRAM } from '../solana/programs.js';
 import type { PaymentContext } from '../payments/context.js';
-import type { SwapTaking } from '../payments/execute/swap-bound.js';
+import type { SwapTaking } from '../payments/plan/swap-bound.js';
 import { verifySignature } from '../solana/keys.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
 import { decodeTokenAccount } from '../solana/tokens/decode.js';

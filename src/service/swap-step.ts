@@ -1,6 +1,6 @@
 import { ProtocolError } from '../errors.js';
 import { isPaid } from '../journal/open-payment.js';
-import { swapBound } from '../payments/execute/swap-bound.js';
+import { swapBound } from '../payments/plan/swap-bound.js';
 import { choose } from '../payments/plan/choose.js';
 import { earliestSlot, recordedBefore } from '../payments/reconcile/fate.js';
 import { swapSource } from '../payments/reconcile/swap-end.js';

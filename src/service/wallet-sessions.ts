@@ -5,7 +5,7 @@ import { isFromService } from '../journal/attempt-names.js';
 import { isPaid, type OpenPayment, type SignedAttempt } from '../journal/open-payment.js';
 import type { Journal } from '../journal/types.js';
 import type { PaymentContext } from '../payments/context.js';
-import { withSwapCost } from '../payments/execute/swap-cost.js';
+import { withSwapCost } from '../payments/plan/swap-cost.js';
 import { withoutBound } from '../payments/execute/reservation.js';
 import { ownersWithin, timedJournal } from '../payments/journal-timeouts.js';
 import { attemptsInState, orphanedAttempts } from '../payments/reconcile/resume-once.js';

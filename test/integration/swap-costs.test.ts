@@ -9,7 +9,7 @@ import {
 import type { MintSymbol } from 'exact-change-sandbox';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { MODE } from '../../adapters/sandbox/venue/venue.mjs';
-import { swapCostAfter } from '../../src/payments/execute/swap-cost.js';
+import { swapCostAfter } from '../../src/payments/plan/swap-cost.js';
 import { ownFee, swapAmountsOf, rentIn } from '../../src/payments/reconcile/swap-outcome.js';
 import { costOf } from '../../src/policy/cost.js';
 import { connectRpc } from '../../src/solana/rpc/connection.js';

@@ -32,7 +32,7 @@ export const mends: readonly Mend[] = [
     breaks: 'within caps',
     changes: [
       {
-        file: 'src/payments/execute/swap-bound.ts',
+        file: 'src/payments/plan/swap-bound.ts',
         now: 'const isPinned = pinnedMint(network, outputMint) !== undefined;',
         before: 'const isPinned = true;',
       },
@@ -43,7 +43,7 @@ export const mends: readonly Mend[] = [
     breaks: 'spent tells all',
     changes: [
       {
-        file: 'src/payments/execute/swap-cost.ts',
+        file: 'src/payments/plan/swap-cost.ts',
         now: "if (outcome.code === 'swap_expired') return undefined;",
         before:
           "if (outcome.code === 'swap_expired' || outcome.code === 'swap_failed') return undefined;",

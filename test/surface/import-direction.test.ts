@@ -24,6 +24,9 @@ describe('import direction', () => {
     src/index.ts: import { a } from '../adapters/sandbox/index.js'; // does not know the edges
     src/payments/pay.ts: import { a } from '../protocols/x402/offers.js'; // by src/protocols/
     src/swaps/firewall/rules.ts: import { a } from '../jupiter/layout.js'; // by src/swaps/provider
+    src/payments/plan/plan.ts: import { a } from '../execute/fund.js'; // a plan only reads
+    src/swaps/accounts/excess.ts: import { a } from '../firewall/rule.js'; // lie above accounts
+    src/swaps/firewall/guard.ts: import { a } from '../transaction/plan.js'; // lies above firewall
     src/client.ts: import { a } from './amount'; // end in .js
     src/journal/memory.ts: import { a } from 'node:fs/promises'; // outside Node
     src/journal/memory.ts: import crypto from 'crypto'; // outside Node

@@ -104,6 +104,29 @@ const KNOWS_A_PROTOCOL = /^src\/(protocols\/|service\/|(index|parts|create-clien
 const SOURCE = /^src\/swaps\/jupiter\//;
 const KNOWS_A_SOURCE = /^src\/swaps\/(jupiter\/|sources\.ts$)/;
 
+/** Folders that lie below others of their part, so they never import those. */
+const LOWER_FOLDERS: readonly {
+  readonly from: RegExp;
+  readonly to: RegExp;
+  readonly why: string;
+}[] = [
+  {
+    from: /^src\/payments\/plan\//,
+    to: /^src\/payments\/execute\//,
+    why: 'a plan only reads',
+  },
+  {
+    from: /^src\/swaps\/accounts\//,
+    to: /^src\/swaps\/(firewall|transaction)\//,
+    why: 'firewall and transaction lie above accounts',
+  },
+  {
+    from: /^src\/swaps\/firewall\//,
+    to: /^src\/swaps\/transaction\//,
+    why: 'transaction lies above firewall',
+  },
+];
+
 interface Arrow extends Import {
   readonly from: string;
   /** The imported file, for a relative import. */
@@ -169,6 +192,8 @@ function badArrow({ from, to, specifier, kind }: Arrow): string[] {
     return bad('it knows protocols by src/protocols/protocol.ts alone');
   if (SOURCE.test(to) && !KNOWS_A_SOURCE.test(from))
     return bad('it knows sources of swaps by src/swaps/provider.ts alone');
+  const above = LOWER_FOLDERS.find((folders) => folders.from.test(from) && folders.to.test(to));
+  if (above !== undefined) return bad(above.why);
   return badLayer(from, to, bad);
 }
 

@@ -2,8 +2,8 @@ import { availableIn, emptyBalance, forget, heldOf, hold, release, see, spend, t
 import { isAttempt } from '../../../src/journal/attempt-json.js';
 import { createAttemptStore } from '../../../src/journal/attempt-store.js';
 import type { Attempt } from '../../../src/journal/types.js';
-import { costFor } from '../../../src/payments/execute/attempt-receipt.js';
-import { swapCostAfter } from '../../../src/payments/execute/swap-cost.js';
+import { costFor } from '../../../src/payments/attempt-receipt.js';
+import { swapCostAfter } from '../../../src/payments/plan/swap-cost.js';
 import { capUse, partsOf } from '../../../src/policy/cap-use.js';
 import { capsFor, takenOf, type Cap } from '../../../src/policy/caps.js';
 import { checkOffer, checkPayment, checkPlace } from '../../../src/policy/refusals.js';

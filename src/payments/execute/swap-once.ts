@@ -26,8 +26,8 @@ import { notRelayed, relayOffer } from '../plan/relay.js';
 import { buildFor } from '../plan/swap-build.js';
 import { checkInput } from '../plan/swap-quote.js';
 import type { Swapped } from '../reconcile/swap-end.js';
+import { isOverCap, takingOf } from '../plan/swap-bound.js';
 import { landExclusively } from './land-exclusively.js';
-import { isOverCap, takingOf } from './swap-bound.js';
 import type { SwapTask, SwapHooks } from './swap-task.js';
 
 export async function runWrap(

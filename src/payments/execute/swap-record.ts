@@ -3,10 +3,10 @@ import { assertPayable } from '../../policy/refusals.js';
 import { blockedBy } from '../../policy/over-budget.js';
 import { noSwapCost } from '../../policy/cost.js';
 import type { PaymentContext } from '../context.js';
-import { costFor } from './attempt-receipt.js';
+import { costFor } from '../attempt-receipt.js';
+import { swapBound } from '../plan/swap-bound.js';
+import { swapCostAfter, withSwapCost } from '../plan/swap-cost.js';
 import { againWithoutOrphans, type Reservation } from './reservation.js';
-import { swapBound } from './swap-bound.js';
-import { swapCostAfter, withSwapCost } from './swap-cost.js';
 import type { SwapTask } from './swap-task.js';
 
 /**

@@ -2,7 +2,7 @@ import type { Along, Attempt, SwapOutcome } from '../../journal/types.js';
 import { TOKEN_PROGRAMS } from '../../network.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import type { PaymentContext } from '../context.js';
-import { withSwapCost } from '../execute/swap-cost.js';
+import { withSwapCost } from '../plan/swap-cost.js';
 import { withoutBound } from '../execute/reservation.js';
 import { attemptsInState, orphanedAttempts } from './resume-once.js';
 import { noteFreed, noteResumed } from './resumed-changes.js';

@@ -4,7 +4,7 @@ import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
 import type { Along } from '../../journal/types.js';
 import type { Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
-import { costFor } from '../execute/attempt-receipt.js';
+import { costFor } from '../attempt-receipt.js';
 import { recovery } from '../on-demand.js';
 import { claimedIdOf } from './claim.js';
 import { fateOf, sentPayment, type Fate } from './fate.js';

@@ -4,7 +4,7 @@ import { costOf } from '../../policy/cost.js';
 import { LAMPORTS } from '../../policy/units.js';
 import type { FreedReceipt, Receipt } from '../../receipt.js';
 import { ownerOf, type PaymentContext } from '../context.js';
-import { costFor } from '../execute/attempt-receipt.js';
+import { costFor } from '../attempt-receipt.js';
 import { swapRecordOf } from './swap-outcome.js';
 
 /** The most freed attempts to remember if the caller never calls `resume`. */

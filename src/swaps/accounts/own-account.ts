@@ -8,8 +8,8 @@ import {
   uncountedLamports,
 } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
-import { ownAccountRules } from './own-account-rules.js';
 import { brokenBy, type RuleText } from '../../internal/rule.js';
+import { ownAccountRules } from './own-account-rules.js';
 
 export interface TokenFacts {
   readonly mint: Address;

@@ -14,6 +14,7 @@ import {
 } from '../accounts/own-account.js';
 import { readExcess } from '../accounts/excess.js';
 import { type RawLeg, readRawWallet, rentedBytes } from '../accounts/read-wallet.js';
+import type { OwnAccountSubject } from '../accounts/own-account-rules.js';
 import { type Outlay, outlayOf, type WalletBefore } from './outlay.js';
 import { readCreationCosts, readTemporary } from './read-temporary.js';
 import { type FirewallRules, firewallRules } from './catalog.js';
@@ -25,7 +26,6 @@ import type { ForeignSwap } from './extract.js';
 import { guardsHold } from './guard.js';
 import { guardsIn } from './guards-found.js';
 import { type SwapExpectation, swapSubject } from './instruction-rules.js';
-import type { OwnAccountSubject } from '../accounts/own-account-rules.js';
 import type { SurroundingsSubject } from './placed-instructions.js';
 import { refusal, type Rule, type RuleText } from './rule.js';
 import { guardRule, isGuardFailure, simulationSubject, watchedAccounts } from './simulation.js';

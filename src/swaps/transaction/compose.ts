@@ -14,8 +14,8 @@ import type { Address, Instruction, LookupTable } from '../../solana/types.js';
 import { guard } from '../firewall/guard.js';
 import type { SwapExpectation } from '../firewall/instruction-rules.js';
 import { feePayerOf, relayFeeOf } from '../firewall/relay.js';
-import type { ComputeBudget } from './budget.js';
 import { createOwn, intoWallet } from '../accounts/own-instructions.js';
+import type { ComputeBudget } from './budget.js';
 import { type SwapFacts, type SwapPlan, planSwap } from './plan.js';
 
 /**

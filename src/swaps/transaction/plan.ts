@@ -7,8 +7,8 @@ import { amountText, fundingLink } from '../../token-text.js';
 import type { Floors } from '../firewall/guard.js';
 import type { SwapExpectation } from '../firewall/instruction-rules.js';
 import { relayFeeIn } from '../firewall/relay.js';
-import { type ComputeBudget, type LamportBudget, leastLamports, priorityFee } from './budget.js';
 import { creationCost, type OwnAccount } from '../accounts/own-account.js';
+import { type ComputeBudget, type LamportBudget, leastLamports, priorityFee } from './budget.js';
 
 /** Amounts that other transactions of ours in flight may take. */
 export interface ReservedAmounts {

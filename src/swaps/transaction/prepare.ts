@@ -7,13 +7,13 @@ import { relayFeeIn } from '../firewall/relay.js';
 import { checkComposed } from '../firewall/self-check.js';
 import { fetchLookupTables } from '../firewall/tables.js';
 import type { SwapBuild } from '../provider.js';
-import { readMarket, readRents } from './read-market.js';
 import type { SwapQuote } from '../types.js';
+import { readWallet } from '../accounts/read-wallet.js';
+import { readMarket, readRents } from './read-market.js';
 import type { ComputeBudget } from './budget.js';
 import { composeSwap } from './compose.js';
 import { finish, larger, type Finished, type FinishInput } from './finish.js';
 import { nothingReserved, type ReservedAmounts, type SwapFacts } from './plan.js';
-import { readWallet } from '../accounts/read-wallet.js';
 import { signMessage } from './sign.js';
 
 export interface SwapDeps extends Pick<FinishInput, 'rpc' | 'decoders' | 'blockhashes' | 'limits'> {

@@ -3,8 +3,8 @@ import type { Address, Instruction } from '../../solana/types.js';
 import { checkExposure, foreignAccounts } from '../firewall/exposure.js';
 import { readExposed } from '../firewall/read-exposed.js';
 import { readExcess } from '../accounts/excess.js';
-import type { SwapFacts } from './plan.js';
 import { accountBytes, type Leg } from '../accounts/read-wallet.js';
+import type { SwapFacts } from './plan.js';
 
 /** Rents of the accounts of a swap, in lamports. */
 type Rents = Pick<SwapFacts, 'sourceRent' | 'outputRent' | 'sourceExcess' | 'outputExcess'> & {

@@ -2,15 +2,15 @@ import { maxAmount } from '../../amount.js';
 import { WSOL_MINT } from '../../network.js';
 import { compileMessage, SIGNATURE_LAMPORTS } from '../../solana/transactions/compile.js';
 import type { Address } from '../../solana/types.js';
+import { createOwn } from '../accounts/own-instructions.js';
+import type { OwnAccount } from '../accounts/own-account.js';
+import { readWallet } from '../accounts/read-wallet.js';
 import { rentOf } from './read-market.js';
 import { type ComputeBudget, type LamportBudget, leastLamports, priorityFee } from './budget.js';
-import { createOwn } from '../accounts/own-instructions.js';
 import { computeInstructions, wrapInto } from './compose.js';
 import { type Draft, finish } from './finish.js';
-import type { OwnAccount } from '../accounts/own-account.js';
 import { nothingReserved } from './plan.js';
 import { intentOf, type SignedSwap, type SwapDeps, type SwapOrder } from './prepare.js';
-import { readWallet } from '../accounts/read-wallet.js';
 import { signMessage } from './sign.js';
 
 export interface WrapOrder extends Pick<SwapOrder, 'onPlanned' | 'reserved' | 'signal'> {

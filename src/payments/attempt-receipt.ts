@@ -1,10 +1,10 @@
-import { formatUsd } from '../../amount.js';
-import type { Attempt } from '../../journal/types.js';
-import { costOf, costParts, type Expense } from '../../policy/cost.js';
-import { LAMPORTS, USD, USD_OF_FEES, USD_OF_SWAPS } from '../../policy/units.js';
-import type { Receipt } from '../../receipt.js';
-import { shownAmount } from '../../network.js';
-import type { Swapped } from '../reconcile/swap-end.js';
+import { formatUsd } from '../amount.js';
+import type { Attempt } from '../journal/types.js';
+import { costOf, costParts, type Expense } from '../policy/cost.js';
+import { LAMPORTS, USD, USD_OF_FEES, USD_OF_SWAPS } from '../policy/units.js';
+import type { Receipt } from '../receipt.js';
+import { shownAmount } from '../network.js';
+import type { Swapped } from './reconcile/swap-end.js';
 
 /**
  * Returns the cost of an attempt for its receipt: the total and its parts.

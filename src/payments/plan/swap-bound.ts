@@ -5,8 +5,8 @@ import { noSwapCost, type SwapCost } from '../../policy/cost.js';
 import type { Address } from '../../solana/types.js';
 import { swappedAtMost, type SwapOutlook } from '../../swaps/transaction/prepare.js';
 import type { PaymentContext } from '../context.js';
-import { PRICE_MEMORY_MS } from '../plan/ask-price.js';
-import { usdPriceOf } from '../plan/usd-price.js';
+import { PRICE_MEMORY_MS } from './ask-price.js';
+import { usdPriceOf } from './usd-price.js';
 import { boughtBy, lossOf, REFERENCE, type Price } from './swap-cost.js';
 
 /** The most that a swap takes and the least that it brings, in base units and lamports. */
