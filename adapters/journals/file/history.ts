@@ -39,7 +39,10 @@ export interface History extends Past {
 /** The last line of a batch: attempts that were written together. */
 interface Batch {
   readonly from: number;
-  /** When the batch was written. Milliseconds since the epoch. */
+  /**
+   * When the batch was written, in milliseconds since the epoch; not before the batch before it or
+   * its attempts, even if the clock was set back. So a reader can stop at the first older batch.
+   */
   readonly at: number;
 }
 
@@ -74,14 +77,17 @@ export function historyAt(path: string, disk: Disk): History {
     if (typeof made !== 'number' || !isAttempt(attempt)) throw new Damage(place, path);
     return { made, attempt };
   };
+  /** Returns the batch that ends at a place. */
+  const batchTo = (end: number): Batch => {
+    const tail = read(Math.max(0, end - LINE), Math.min(LINE, end));
+    const { value } = lineAt(end - tail.length + tail.lastIndexOf(NEWLINE));
+    return (value as { readonly batch: Batch }).batch;
+  };
   /** Returns where the first batch begins that was written at or after a time. */
   const beginOf = (length: number, since: number): number => {
     let begin = length;
     while (begin > 0) {
-      const tail = read(Math.max(0, begin - LINE), Math.min(LINE, begin));
-      const { batch } = lineAt(begin - tail.length + tail.lastIndexOf(NEWLINE)).value as {
-        readonly batch: Batch;
-      };
+      const batch = batchTo(begin);
       if (batch.at < since) break;
       begin = batch.from;
     }
@@ -105,6 +111,7 @@ export function historyAt(path: string, disk: Disk): History {
       if (to.size() > length) to.truncate(length);
       const places: number[] = [];
       let end = length;
+      let at = length === 0 ? now : Math.max(now, batchTo(length).at);
       const write = (value: unknown) => {
         const line = encodeLine(end, JSON.stringify(value));
         to.append(line);
@@ -112,9 +119,10 @@ export function historyAt(path: string, disk: Disk): History {
       };
       for (const { made, attempt } of closed) {
         places.push(end);
+        at = Math.max(at, attempt.at);
         write([made, attempt]);
       }
-      write({ batch: { from: length, at: now } satisfies Batch });
+      write({ batch: { from: length, at } satisfies Batch });
       await to.sync();
       return { places, length: end };
     },

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,21 @@ def test_lets_both_languages_rewrite_a_file_while_both_use_it(
         for key in ("python 0", "node 0"):
             (old,) = threads.run(again.shared.similar(OWNER, "", key))
             assert old["id"] == key
+
+
+def test_lists_attempts_since_a_time_also_if_the_clock_was_back_when_others_were_archived(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, now = tmp_path / "journal", attempt("any")["at"]
+    journal = small_journal(str(path))
+    for prefix, clock in (("today ", now), ("yesterday ", now - 86_400_000)):
+        monkeypatch.setattr(time, "time_ns", lambda clock=clock: clock * 1_000_000)
+        fill(journal, prefix, 40)
+    threads.run(journal.close())
+    assert b'"yesterday 0"' in (tmp_path / "journal.history").read_bytes()
+    with file_journal(path) as again:
+        listed = threads.run(again.shared.attempts(OWNER, since=now))
+    assert {f"today {at}" for at in range(40)} <= {found["id"] for found in listed}
 
 
 @pytest.mark.parametrize("at", [4, 47, 49, 50, 51, 52, 53, 54, 55, 57])

@@ -66,12 +66,16 @@ class History:
             file.truncate(length)
         places: list[int] = []
         end = length
+        # Not before an earlier batch or an attempt, even if the clock was set back: `_begin_of`
+        # stops at the first older batch.
+        at = max(now, self._batch_to(length)["at"]) if length else now
         for made, attempt in closed:
             places.append(end)
+            at = max(at, attempt["at"])
             end += self._write(file, end, [made, attempt])
             if len(places) % _TURN == 0:
                 yield from sleep(0)
-        end += self._write(file, end, {"batch": {"from": length, "at": now}})
+        end += self._write(file, end, {"batch": {"from": length, "at": at}})
         yield from file.sync()
         return Written(places, end)
 
@@ -144,13 +148,17 @@ class History:
             raise Damage(place, self._path)
         return Made(value[0], value[1])
 
+    def _batch_to(self, end: int) -> Any:
+        """Returns the batch that ends at a place."""
+        size = min(_LINE, end)
+        tail = self._open().read(size, end - size)
+        return self._line_at(end - len(tail) + tail.rfind(b"\n"))["batch"]
+
     def _begin_of(self, length: int, since: float) -> int:
         """Returns where the first batch begins that was written at or after a time."""
         begin = length
         while begin > 0:
-            size = min(_LINE, begin)
-            tail = self._open().read(size, begin - size)
-            batch = self._line_at(begin - len(tail) + tail.rfind(b"\n"))["batch"]
+            batch = self._batch_to(begin)
             if batch["at"] < since:
                 break
             begin = batch["from"]

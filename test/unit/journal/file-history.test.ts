@@ -1,0 +1,33 @@
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { journalAt } from '../../../adapters/journals/file/journal.js';
+import { attemptOf, DAY_MS, fullAttemptOf, idsOf, NOW } from '../../helpers/attempts.js';
+import { until } from '../../helpers/chain.js';
+import { fakeProcesses, MemoryDisk } from '../../helpers/memory-disk.js';
+
+const HISTORY = '/journal.history';
+
+it('lists attempts since a time also if the clock was back when later attempts were archived', async () => {
+  const disk = new MemoryDisk();
+  const parts = { disk: disk.port(), processes: fakeProcesses().as(1), compactFrom: 4_000 };
+  const journal = journalAt('/journal', { ...parts, recent: 0 });
+  onTestFinished(() => journal.close());
+  onTestFinished(() => void vi.restoreAllMocks());
+  const clock = vi.spyOn(Date, 'now');
+  const archive = async (id: string, at: number) => {
+    clock.mockReturnValue(at);
+    const { payment } = fullAttemptOf();
+    await journal.reserve(attemptOf({ id, at }), []);
+    await journal.put(attemptOf({ id, at, state: 'signed', payment: payment! }));
+    await journal.put(attemptOf({ id, at, state: 'settled', delivered: true, payment: payment! }));
+    await until('the attempt is in the history', async () => {
+      await journal.put(attemptOf({ id, at, state: 'settled', delivered: true }));
+      return Buffer.from(disk.files.get(HISTORY) ?? []).includes(`"${id}"`) || undefined;
+    });
+  };
+  await archive('today', NOW);
+  await archive('yesterday', NOW - DAY_MS);
+  const since = async (at: number) =>
+    idsOf(journal.attempts({ wallet: 'wallet', network: 'network' }, { since: at }));
+  expect(await since(NOW - DAY_MS)).toEqual(['today', 'yesterday']);
+  expect(await since(NOW)).toEqual(['today']);
+});
