@@ -66,8 +66,10 @@ export function processesOn(system: NodeJS.Platform): Processes {
       if (!isSocket(other) || !isOfOneKernel(other, kernelOf(boot, system), volume))
         return mayRun(other, boot);
       // Only on Linux does a refusal prove an end: elsewhere, a full queue refuses as well.
-      if (answer === 'refuses' && system !== 'linux') return mayRun(other, boot);
-      return answer === 'unknown' ? 'lives' : 'ended';
+      if (answer === 'refuses' && system === 'linux') return 'ended';
+      const verdict = await mayRun(other, boot);
+      // This user may not connect to a socket of another user, which stays if its process is killed.
+      return answer === 'unknown' && verdict === 'unknown' ? 'lives' : verdict;
     },
     clear: (other, directory) => unlink(join(directory, other.sign)),
   };

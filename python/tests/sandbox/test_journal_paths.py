@@ -13,6 +13,7 @@ import pytest
 from exact_change import file_journal
 from exact_change._journal.file.disk import OpenFile
 from exact_change._journal.file.line import encode_line, hex_crc
+from exact_change._journal.file.signs import Life, judge
 from exact_change._kernel.hosts import threads
 
 from ..filler import contents_of
@@ -86,3 +87,23 @@ def test_opens_a_file_while_other_processes_give_it_a_name_for_a_moment(
     monkeypatch.setattr(OpenFile, "names", property(counted))
     assert contents_of(path)["used"] == "1"
     assert list(others) == []
+
+
+@pytest.mark.parametrize(
+    ("over", "verdict"),
+    [
+        ({"pid": 2**30}, "ended"),
+        ({"start": "long ago"}, "ended"),
+        ({}, "lives"),
+        ({"pid": 2**30, "host": "another"}, "lives"),
+    ],
+)
+def test_judges_a_process_by_its_id_if_this_user_cannot_reach_its_socket(
+    over: dict[str, Any], verdict: str, tmp_path: Path
+) -> None:
+    life = Life(str(tmp_path))
+    life.end()
+    # Nor can root reach it through a link to itself.
+    sign = life.seat["sign"]
+    (tmp_path / sign).symlink_to(sign)
+    assert judge({**life.seat, **over}, str(tmp_path)) == verdict

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { chmod, link, lstat, readdir, stat, unlink, writeFile } from 'node:fs/promises';
+import { chmod, link, lstat, readdir, stat, symlink, unlink, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -110,6 +110,20 @@ describe('a process of a file journal', () => {
   ])('judges another process with a refusing socket %s', async (_, platform, over, verdict) => {
     const processes = processesOn(platform);
     expect(await processes.judge({ ...(await leaveSocket()), ...over }, directory)).toBe(verdict);
+  });
+
+  it.each<[string, Partial<ProcessId>, string]>([
+    ['as ended if no process has its id', { pid: 2 ** 30 }, 'ended'],
+    ['as ended if its id is in use again', { start: 'long ago' }, 'ended'],
+    ['as alive if its process exists', {}, 'lives'],
+    ['as alive if it ran in another container', { pid: 2 ** 30, host: 'another' }, 'lives'],
+  ])('judges a process whose socket this user cannot reach %s', async (_, over, verdict) => {
+    const other = { ...(await leaveSocket()), ...over };
+    const socket = join(directory, other.sign);
+    await unlink(socket);
+    // Nor can root reach it through a link to itself.
+    await symlink(other.sign, socket);
+    expect(await nodeProcesses.judge(other, directory)).toBe(verdict);
   });
 
   it('gets no access while a process on another host may live, until the sign of that process is removed', async () => {

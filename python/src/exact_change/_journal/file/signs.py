@@ -134,9 +134,11 @@ def judge(seat: Mapping[str, Any], directory: str) -> Verdict:
     if not is_socket or not _is_of_one_kernel(seat, directory):
         return _may_run(seat)
     # Only on Linux does a refusal prove an end: elsewhere, a full queue refuses as well.
-    if answer == "refuses" and not _IS_LINUX:
-        return _may_run(seat)
-    return "lives" if answer == "unknown" else "ended"
+    if answer == "refuses" and _IS_LINUX:
+        return "ended"
+    verdict = _may_run(seat)
+    # This user may not connect to a socket of another user, which stays if its process is killed.
+    return "lives" if answer == verdict == "unknown" else verdict
 
 
 def clear(seat: Mapping[str, Any], directory: str) -> None:
