@@ -1,5 +1,5 @@
 import * as fs from 'node:fs';
-import { platform } from 'node:process';
+import process, { platform } from 'node:process';
 import { promisify } from 'node:util';
 import { hasCode } from '../../../src/internal/error-code.js';
 
@@ -64,7 +64,11 @@ const sync = promisify(fs.fsync);
 
 export const nodeDisk: Disk = onPlatform(platform, {
   open: (path) => openFile(fs.openSync(path, O_RDWR | O_APPEND)),
-  create: (path) => openFile(fs.openSync(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL, OWNER_ONLY)),
+  create(path) {
+    const file = fs.openSync(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL, OWNER_ONLY);
+    giveToOwner(file, path);
+    return openFile(file);
+  },
   link: fs.linkSync,
   rename: fs.renameSync,
   unlink: fs.unlinkSync,
@@ -93,6 +97,20 @@ export function onPlatform(name: string, disk: Disk): Disk {
         if (!hasCode(error, 'EPERM', 'EISDIR', 'EACCES')) throw error;
       }),
   };
+}
+
+/**
+ * Gives a new file of root to the owner of the journal that it is named after. Otherwise a single
+ * command of root, which writes the journal anew, would lock out that owner.
+ */
+function giveToOwner(file: number, path: string): void {
+  if (process.geteuid?.() !== 0) return;
+  try {
+    const { uid, gid } = fs.statSync(path.slice(0, path.lastIndexOf('.')));
+    fs.fchownSync(file, uid, gid);
+  } catch {
+    // The journal is new, or the file system knows no owners.
+  }
 }
 
 function makePrivate(file: number): void {

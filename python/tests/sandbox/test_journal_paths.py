@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from exact_change import file_journal
-from exact_change._journal.file.disk import OpenFile
+from exact_change._journal.file.disk import OpenFile, create_file
 from exact_change._journal.file.line import encode_line, hex_crc
 from exact_change._journal.file.signs import Life, judge
 from exact_change._kernel.hosts import threads
@@ -107,3 +107,19 @@ def test_judges_a_process_by_its_id_if_this_user_cannot_reach_its_socket(
     sign = life.seat["sign"]
     (tmp_path / sign).symlink_to(sign)
     assert judge({**life.seat, **over}, str(tmp_path)) == verdict
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows has no users with a number")
+@pytest.mark.parametrize(("user", "times"), [(0, 2), (1, 0)])
+def test_gives_a_file_of_root_to_the_owner_of_the_journal(
+    user: int, times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "journal"
+    path.touch()
+    given: list[tuple[int, ...]] = []
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    monkeypatch.setattr(os, "fchown", lambda _file, *owner: given.append(owner))
+    for name in ("journal.compact", "journal.history", "new.id"):
+        create_file(str(tmp_path / name)).close()
+    owner = path.stat()
+    assert given == [(owner.st_uid, owner.st_gid)] * times

@@ -1,9 +1,12 @@
 import { once } from 'node:events';
+import fs from 'node:fs';
 import { chmod, link, lstat, readdir, stat, symlink, unlink, writeFile } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { nodeDisk } from '../../../adapters/journals/file/disk.js';
 import { encodeHeader } from '../../../adapters/journals/file/header.js';
 import { encodeLine } from '../../../adapters/journals/file/line.js';
 import { nodeProcesses, processesOn } from '../../../adapters/journals/file/processes.js';
@@ -191,5 +194,24 @@ describe('each file that a file journal leaves', () => {
     for (const file of names)
       expect((await stat(join(directory, file))).mode & 0o777, file).toBe(0o600);
     expect((await lstat(join(directory, names[0]!))).isSocket()).toBe(true);
+  });
+
+  it.each<[string, number, boolean]>([
+    ['belongs to the owner of the journal if root makes it', 0, true],
+    ['belongs to its maker if its maker is not root', 1, false],
+  ])('%s', async (_, user, isGiven) => {
+    const give = vi.spyOn(fs, 'fchownSync').mockReturnValue(undefined);
+    vi.spyOn(process, 'geteuid').mockReturnValue(user);
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      vi.restoreAllMocks();
+      syncBuiltinESMExports();
+    });
+    await writeFile(path, '');
+    const { uid, gid } = await stat(path);
+    for (const file of [`${path}.compact`, `${path}.history`, join(directory, 'new.id')])
+      nodeDisk.create(file).close();
+    const given = give.mock.calls.map(([, ...owner]) => owner);
+    expect(given).toEqual(isGiven ? Array(2).fill([uid, gid]) : []);
   });
 });

@@ -96,7 +96,15 @@ def open_file(path: str) -> OpenFile:
 
 def create_file(path: str) -> OpenFile:
     """Makes a new file, private to its owner. Raises ``FileExistsError`` if the path is taken."""
-    return OpenFile(os.open(path, _APPEND | os.O_CREAT | os.O_EXCL, OWNER_ONLY))
+    descriptor = os.open(path, _APPEND | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
+    # Root gives the file to the owner of the journal that it is named after. Otherwise a single
+    # program of root, which writes the journal anew, would lock out that owner.
+    if not IS_WINDOWS and os.geteuid() == 0:
+        # The journal may be new, or the file system may know no owners.
+        with contextlib.suppress(OSError):
+            owner = os.stat(path.rpartition(".")[0])
+            os.fchown(descriptor, owner.st_uid, owner.st_gid)
+    return OpenFile(descriptor)
 
 
 def identify(path: str) -> FileId:
