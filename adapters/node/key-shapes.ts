@@ -1,8 +1,8 @@
 /** Fewest characters of a text of 32 bytes: a seed, the first half of a key. */
 export const SHORTEST_SEED = 32;
 /** Fewest characters of such a text besides the words in it. A path is made of words. */
-const FEWEST_ODD = 24;
-const WORD = /^(?:[A-Z]+|[A-Z]?[a-z]*(?:[A-Z][a-z]+)*)\d*$/;
+const FEWEST_ODD = 16;
+const WORD = /^(?:[A-Z]+|[A-Z]?[a-z]*(?:[A-Z][a-z]{2,})*)\d*$/;
 
 /** Text in base58, base64 or hex, or a part of it that is long enough to tell its key. */
 export const TOKENS = /[\w+/-]{12,}={0,2}/g;
