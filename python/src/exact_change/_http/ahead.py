@@ -9,7 +9,7 @@ from .._kernel.steps import await_
 from .._kernel.task import Steps
 from .._payer import Payer
 from .._payments.call import Call, CallOptions, Reply
-from .endings import is_paused
+from .endings import is_left_open
 
 
 def run_ahead(payer: Payer, call: Call, options: CallOptions) -> Reply | None:
@@ -21,10 +21,10 @@ def run_ahead(payer: Payer, call: Call, options: CallOptions) -> Reply | None:
 
 async def run_ahead_on_loop(payer: Payer, call: Call, options: CallOptions) -> Reply | None:
     """Does the work of :func:`run_ahead` on an event loop."""
+    # While the seller is asked first, the reader may end its own work, and the answer counts as lost.
+    is_left = await is_left_open(call.method, call.asked_at)
     engine, host = payer.made_loop_engine, loop_host()
-    # While the seller is asked first, the loop closes a reader that has left, and the answer counts
-    # as lost.
-    if engine is None or is_paused(call.method, call.asked_at):
+    if engine is None or is_left:
         return None
     steps = engine.ahead(call, options, host)
     return None if steps is None else await host.run(steps, call.signal, aclose_late)
