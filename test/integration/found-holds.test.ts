@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SOLANA_MAINNET, type Coordination, type Owner } from 'exact-change';
+import { SOLANA_MAINNET, type Coordination, type Journal, type Owner } from 'exact-change';
 import { fileJournal } from 'exact-change/journal/file';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
@@ -174,5 +174,36 @@ describe('a swap that no node remembers', () => {
     const owner = { wallet: payer.address, network: SOLANA_MAINNET };
     const [first] = await listOf(journal.attempts(owner));
     expect([first?.state, first?.swapped?.swaps]).toEqual(['unpaid', 1]);
+  });
+});
+
+describe('an attempt that another process ends before it holds its tokens', () => {
+  it('fails with an error of the journal, not for a shortage of tokens', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'exact-change-holds-'));
+    const file = fileJournal(join(directory, 'journal.jsonl'));
+    onTestFinished(async () => {
+      await closePayers();
+      await file.close();
+      await rm(directory, { recursive: true });
+    });
+    const journal: Journal = {
+      ...file,
+      // Without the hold: the balance may be unknown by then.
+      reserve: (attempt, caps, along) => file.reserve(attempt, caps, along),
+      coordination: (of) => {
+        const { ledger, ...rest } = file.coordination(of);
+        const take: Coordination['ledger']['take'] = async (account, id, ...args) => {
+          await file.release(id);
+          return ledger.take(account, id, ...args);
+        };
+        return { ...rest, ledger: { ...ledger, take } };
+      },
+    };
+    const payer = await payerOn(sandbox, { USDC: '1' }, { journal });
+    const error = await failureOf(
+      payer.client.fetch(`${sandbox.apiUrl}/usdc`),
+      'journal_unavailable',
+    );
+    expect([error.funds, payer.signed]).toEqual(['untouched', []]);
   });
 });

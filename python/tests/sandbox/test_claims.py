@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from exact_change import Client, file_journal
+from exact_change._base.network import TOKEN_PROGRAMS
 from exact_change._journal.registry import wallet_of
 from exact_change._journal.released_claims import ClaimsWithReleases
 from exact_change._kernel.hosts import loop_host, threads
@@ -25,6 +26,7 @@ from exact_change._payments.claims import (
 )
 from exact_change._payments.journal_timeouts import _TimedClaims
 from exact_change._payments.task import Purpose
+from exact_change._solana.tokens import associated_token_address
 
 from ..buyer import journal_of
 from ..conftest import MakePayer, MakeSeller
@@ -110,6 +112,26 @@ def test_forgets_what_calls_on_a_closed_loop_left_though_their_journal_is_closed
     threads.run(all_of([drop_abandoned_claims(context), equal_calls_ended(context, other, None)]))
     assert not wallet.claims and not wallet.given_up
     client.close()
+
+
+def test_reports_no_shortage_for_an_attempt_that_another_process_ended(
+    sandbox: Sandbox, make_payer: MakePayer, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "journal")
+    with journal_of({"path": path}) as journal, journal_of({"path": path}) as other:
+        payer = make_payer(USDC="1", journal=journal)
+        context = payer.client._payer.thread_engine().context
+        mint, program = sandbox.mint("USDC"), TOKEN_PROGRAMS[0]
+        source = associated_token_address(payer.wallet.address, mint, program)
+        # The reservation can hold no tokens of an unknown balance.
+        payer.client.on("payment.chosen", lambda _: threads.run(context.ledger.forget(source)))
+        payer.client.on(
+            "balance.checked", lambda event: threads.run(other.shared.release(event.id))
+        )
+        error = failure_of(
+            lambda: payer.client.get(f"{sandbox.api_url}/usdc"), "journal_unavailable"
+        )
+        assert (error.funds, payer.signed) == ("untouched", [])
 
 
 class Keeping:

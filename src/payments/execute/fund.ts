@@ -56,8 +56,11 @@ export async function fundPayment(
   try {
     const held = await holdTokens(context, choice, id, signal);
     if (held !== undefined) return held;
-    if (!context.config.autoSwap)
+    if (!context.config.autoSwap) {
+      // Another process may have ended the attempt, which can hold no tokens then.
+      await context.journal.put(task.reservation.attempt);
       throw (await reasons(signal)).tooLittleHeld(ownerOf(context), offer, facts, false);
+    }
     // The call that swaps into this mint holds the lock. Other calls wait for it, and mostly find
     // enough tokens then.
     const work = context.locks.hold(

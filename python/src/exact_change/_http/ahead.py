@@ -21,7 +21,7 @@ def run_ahead(payer: Payer, call: Call, options: CallOptions) -> Reply | None:
 
 async def run_ahead_on_loop(payer: Payer, call: Call, options: CallOptions) -> Reply | None:
     """Does the work of :func:`run_ahead` on an event loop."""
-    # While the seller is asked first, the reader may end its own work, and the answer counts as lost.
+    # While the seller is asked first, a reader may end its own work, and its answer is lost.
     is_left = await is_left_open(call.method, call.asked_at)
     engine, host = payer.made_loop_engine, loop_host()
     if engine is None or is_left:

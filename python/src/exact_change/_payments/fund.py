@@ -101,6 +101,8 @@ class _Fund:
             if taken is not None:
                 return HeldFunds(taken.before)
             if not context.config.auto_swap:
+                # Another process may have ended the attempt, which can hold no tokens then.
+                yield from context.journal.put(task.reservation.attempt)
                 raise too_little_held(context.owner, offer, facts, auto_swap=False)
             return (yield from self._swap_in_turn())
         finally:
