@@ -184,7 +184,13 @@ def another_client_failed() -> bytes:
     raise failure("client_closed", "This client is closed. Create a new one.")
 
 
-@pytest.mark.parametrize("answer", [another_client_failed, lambda: Unreadable(64), lambda: None])
+def closed() -> bytes:
+    raise GeneratorExit
+
+
+@pytest.mark.parametrize(
+    "answer", [another_client_failed, closed, lambda: Unreadable(64), lambda: None]
+)
 def test_fails_at_no_cost_if_a_signer_misbehaves(
     answer: Callable[[], Any], sandbox: Sandbox, make_payer: MakePayer
 ) -> None:

@@ -157,6 +157,9 @@ class Wake:
 
     def fail(self, error: BaseException) -> None:
         """Resumes with an error."""
+        if isinstance(error, GeneratorExit):
+            # The steps would take it for their own collection, and skip what must follow them.
+            error = RuntimeError("The function raised GeneratorExit.")
         self._end(None, error)
 
     def give(self, back: Callable[[], None]) -> bool:
