@@ -6,12 +6,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
+import pytest
 from solders.keypair import Keypair
 
 from exact_change import AsyncClient, Event, ExactChangeError, receipt_of
+from exact_change._journal import locks
 
-from ..conftest import MakeClient, MakeSeller
+from ..conftest import MakeClient, MakePayer, MakeSeller
 from ..node import Sandbox, Wallet
+from ..payer import failure_of
 from ..seller import Reply, Seen
 
 CENT = 10_000
@@ -260,3 +263,26 @@ async def test_never_blocks_the_event_loop_while_it_waits(
         response = await client.get(f"{sandbox.api_url}/usdc")
         receipt = await client.settled(response)
         assert receipt is not None and receipt.state == "settled" and receipt.swap is not None
+
+
+async def test_fails_when_a_call_blocks_the_loop_of_the_call_that_it_waits_for(
+    sandbox: Sandbox, make_payer: MakePayer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "LOCK_WAIT_MS", 1_000)
+    wallet, url = sandbox.wallet(SOL="0.5"), f"{sandbox.api_url}/usdc"
+    payer = make_payer(wallet, auto_swap=True)
+    blocked: list[ExactChangeError] = []
+
+    async def approve(_plan: object) -> bool:
+        blocked.append(failure_of(lambda: payer.client.get(f"{url}?other"), "timeout"))
+        return True
+
+    options = sandbox.options(wallet, auto_swap=True, policy={"approve": approve})
+    async with AsyncClient(**options) as client:
+        assert (await client.get(url)).status_code == 200
+    (error,) = blocked
+    assert (error.funds, error.details, payer.signed) == (
+        "untouched",
+        {"step": "lock", "timeout_ms": 0},
+        [],
+    )

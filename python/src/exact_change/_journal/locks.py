@@ -109,6 +109,9 @@ class MemoryLocks:
                 self._queues[name] = deque()
                 wake()
                 return ()
+            if self._is_stuck(name, signals):
+                wake.fail(_stuck())
+                return ()
             waiting.append(wake)
 
             def leave() -> None:
@@ -117,7 +120,9 @@ class MemoryLocks:
 
             def look() -> None:
                 self.free_abandoned()
-                if not wake.is_used:
+                if self._is_stuck(name, signals):
+                    wake.fail(_stuck())
+                elif not wake.is_used:
                     looks[0] = host.later(_LOOK_MS, look)
 
             looks = [host.later(_LOOK_MS, look)]
@@ -125,6 +130,13 @@ class MemoryLocks:
             return [*fails_on(wake, signals), leave, cancel, lambda: looks[0]()]
 
         yield park(register)
+
+    def _is_stuck(self, name: str, signals: Sequence[Signal | None]) -> bool:
+        """Returns whether the caller of one of the signals blocks the event loop of the holder."""
+        holder = self._holders.get(name)
+        return holder is not None and any(
+            signal is not None and signal.blocks is holder.host for signal in signals
+        )
 
     def free_abandoned(self) -> None:
         """Closes the steps of holders on closed event loops, in case they are never collected."""
@@ -141,6 +153,15 @@ class MemoryLocks:
             if wake.give(lambda: self._release(name)):
                 return
         del self._queues[name]
+
+
+def _stuck() -> ExactChangeError:
+    return failure(
+        "timeout",
+        "This call blocks an event loop, and waits for a call on that loop, so nothing more was "
+        "signed. Use an AsyncClient there, or a Client in another thread.",
+        {"step": "lock", "timeout_ms": 0},
+    )
 
 
 def _wait_timeout() -> ExactChangeError:

@@ -56,6 +56,8 @@ class ThreadHost:
         """
         ended = threading.Event()
         task = Task(self, steps)
+        if signal is not None and running_loop() is not None:
+            signal.blocks = loop_host()
         if sys.is_finalizing():
             # No thread runs any more: the process ends like a killed process.
             return task.result()

@@ -12,12 +12,14 @@ class Aborted(Exception):
 class Signal:
     """Fires once, with a reason. Use it only in turns."""
 
-    __slots__ = ("_next", "_waiting", "is_low_priority", "reason")
+    __slots__ = ("_next", "_waiting", "blocks", "is_low_priority", "reason")
 
     def __init__(self, *, is_low_priority: bool = False) -> None:
         self.reason: Exception | None = None
         # Whether work under this signal gives way to other work: see `follow`.
         self.is_low_priority = is_low_priority
+        # The host of the event loop that the caller blocks: nothing runs there until the call ends.
+        self.blocks: object = None
         self._waiting: dict[int, Callable[[], None]] = {}
         self._next = 0
 
