@@ -20,11 +20,14 @@ from exact_change import (
 )
 from exact_change._journal.file import disk
 from exact_change._journal.postgres.connection import Connection
+from exact_change._kernel.task import Steps
+from exact_change._payments import delivery
+from exact_change._payments.saving import save_attempt
 
 from ..buyer import buy, journal_of
 from ..conftest import MakeSeller
 from ..node import Sandbox
-from ..payer import PRICE
+from ..payer import PRICE, failure_of
 from ..seller import Reply, Seen
 
 # A loop that closes during a call leaves the connections of its client to garbage collection.
@@ -254,3 +257,29 @@ def test_pays_once_when_another_journal_follows_a_call_of_a_closed_loop(
         assert buy(client, url, **key_option) in ("answered", "spent")
     assert 1_000_000 - sandbox.balance(wallet.address, "USDC") == PRICE
     first.close()
+
+
+def test_pays_once_when_the_loop_closed_as_the_end_of_the_body_was_written(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wallet, url = sandbox.wallet(USDC="1"), f"{sandbox.api_url}/usdc"
+    journal = journal_of({"connectionString": sandbox.call("createDatabase")})
+    options = sandbox.options(wallet, journal=journal)
+    loop = asyncio.new_event_loop()
+
+    def stop_and_save(*args: Any) -> Steps[None]:
+        monkeypatch.undo()
+        loop.call_soon_threadsafe(loop.stop)
+        yield from save_attempt(*args)
+
+    async def begin() -> asyncio.Task[httpx.Response]:
+        return asyncio.ensure_future(AsyncClient(**options).get(url))
+
+    monkeypatch.setattr(delivery, "save_attempt", stop_and_save)
+    task = loop.run_until_complete(begin())
+    loop.run_forever()
+    loop.close()
+    assert not task.done()
+    with journal, Client(**options) as client:
+        assert failure_of(lambda: client.get(url), "already_spent").funds == "spent"
+    assert 1_000_000 - sandbox.balance(wallet.address, "USDC") == PRICE

@@ -144,6 +144,8 @@ class Wallet:
         self.releasing: dict[Task[Any], None] = {}
         # Fingerprint and key of purchases that go on, although their callers have given up.
         self.given_up: dict[Task[Any], tuple[str, str | None]] = {}
+        # Takes back the delivery of an answer, with the host of its reader, while it is recorded.
+        self.delivering: dict[Callable[[], Steps[None]], Host] = {}
         # Claims of the wallet's calls until they are released, by attempt id.
         self.claims: dict[str, OwnClaim] = {}
         # Claims that calls have released, and that a journal may still have.

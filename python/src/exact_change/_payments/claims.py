@@ -178,7 +178,14 @@ def _may_be(purpose: Purpose, fingerprint: str, key: str | None) -> bool:
 
 
 def claims_released(context: PaymentContext, signal: Signal | None) -> Steps[None]:
-    """Waits until the ended calls at this wallet have dropped their claims."""
+    """Waits until the ended calls at this wallet have dropped their claims.
+
+    Takes back deliveries to readers on closed event loops, because they did not get the answer.
+    """
+    delivering = context.wallet.delivering
+    for take_back, host in list(delivering.items()):
+        if host.is_gone and delivering.pop(take_back, None) is not None:
+            yield from take_back()
     releasing = [task for task in context.wallet.releasing if not task.host.is_gone]
     if releasing:
         waiting = yield from start(all_of([settled(task) for task in releasing]))

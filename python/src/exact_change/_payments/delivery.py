@@ -60,7 +60,12 @@ class Delivery:
             yield from self._end(_undelivered)
             return
         yield from self.hang_on(reader, self.take_back)
+        delivering, take_back = self._context.wallet.delivering, self.take_back
+        host = delivering[take_back] = yield from this_host()
         yield from self._end(_delivered)
+        # In the turn of the loop in which the reader goes on. If the loop closes before, the next
+        # call takes the delivery back.
+        host.outside(lambda: void(delivering.pop(take_back, None)))
 
     def lost(self) -> Steps[None]:
         """Records that the body was not read to its end."""
