@@ -39,6 +39,14 @@ function paidBy(
   return { network, mint, amount, decimals, ...shown, payTo, payer: wallet, payerSignature };
 }
 
+/**
+ * Copies a receipt for an application, which may write to it: the chain must still decide the
+ * payment, and the journal must keep what happened.
+ */
+export function copyOfReceipt(receipt: Receipt): Receipt {
+  return JSON.parse(JSON.stringify(receipt)) as Receipt; // The JSON of a receipt.
+}
+
 export function firstReceipt(
   attempt: Attempt,
   decimals: number,

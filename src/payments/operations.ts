@@ -13,6 +13,7 @@ import { symbolOf } from '../network.js';
 import type { TokenBalance } from '../transport.js';
 import { newId, ownerOf, type PaymentContext } from './context.js';
 import type { SwapOptions } from './engine.js';
+import { copyOfReceipt } from './attempt-receipt.js';
 import { swapCounted } from './execute/counted-swap.js';
 import { runSwap } from './execute/run-swap.js';
 import { recordSwaps } from './execute/swap-record.js';
@@ -141,7 +142,7 @@ export async function* listReceipts(
     ownerOf(context),
     since === undefined ? {} : { since },
   )) {
-    if (receipt !== undefined && matches(receipt, wanted)) yield receipt;
+    if (receipt !== undefined && matches(receipt, wanted)) yield copyOfReceipt(receipt);
   }
 }
 

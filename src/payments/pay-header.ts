@@ -8,6 +8,7 @@ import { announceCall } from '../journal/registry.js';
 import type { PaymentRequired } from '../protocols/types.js';
 import type { Receipt } from '../receipt.js';
 import { newId, type PaymentContext } from './context.js';
+import { copyOfReceipt } from './attempt-receipt.js';
 import { bodyClaim } from './execute/release-claim.js';
 import { afterPurchase, signFor } from './pay.js';
 import { checkOrigin } from './plan/request-problem.js';
@@ -65,7 +66,8 @@ export async function payHeader(
     // Follow the payment on the chain, because this client presents nothing and gets no answer.
     void monitorPayment(context, open, emit);
     await context.claims.drop([id, bodyClaim(id)]).catch(() => undefined);
-    return { header: open.attempt.payment.header, receipt: open.attempt.receipt };
+    const { payment, receipt } = open.attempt;
+    return { header: { ...payment.header }, receipt: copyOfReceipt(receipt) };
   } catch (error) {
     throw afterPurchase(error, { emit, moved });
   } finally {

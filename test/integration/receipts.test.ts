@@ -1,4 +1,11 @@
-import { memoryJournal, receiptOf, settled, type Receipt, type ReceiptFilter } from 'exact-change';
+import {
+  memoryJournal,
+  receiptOf,
+  settled,
+  type Journal,
+  type Receipt,
+  type ReceiptFilter,
+} from 'exact-change';
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTaker } from '../helpers/bounds.js';
@@ -6,6 +13,7 @@ import { listOf } from '../helpers/attempts.js';
 import { until } from '../helpers/chain.js';
 import { closePayers, payerOn, type Payer } from '../helpers/payer.js';
 import type { Seller } from '../helpers/seller.js';
+import { isObject } from '../../src/internal/record.js';
 
 let sandbox: Sandbox;
 let taker: Seller;
@@ -183,3 +191,46 @@ describe('settled', () => {
 });
 
 async function* emptyList(): AsyncIterable<Receipt> {}
+
+/** Deletes every field of an object, and of each object in it. */
+function erase(value: unknown): void {
+  if (!isObject(value)) return;
+  for (const name of Reflect.ownKeys(value)) {
+    erase(Reflect.get(value, name));
+    Reflect.deleteProperty(value, name);
+  }
+}
+
+/** Makes a journal that returns the objects that it was given last, and no copies. */
+function liveJournal(): Journal {
+  const journal = memoryJournal();
+  const rows = new Map<string, Parameters<Journal['put']>[0]>();
+  return {
+    ...journal,
+    async put(attempt, along) {
+      await journal.put(attempt, along);
+      rows.set(attempt.id, attempt);
+    },
+    async *attempts(...args) {
+      for await (const attempt of journal.attempts(...args)) yield rows.get(attempt.id) ?? attempt;
+    },
+  };
+}
+
+describe('an application that erases each receipt that it gets', () => {
+  it('changes neither its payments nor the journal', async () => {
+    const { client } = await payerOn(sandbox, { USDC: '1' }, { journal: liveJournal() });
+    for (const name of ['payment.answered', 'payment.settled'] as const)
+      client.on(name, ({ receipt }) => erase(receipt));
+    const response = await client.fetch(`${sandbox.apiUrl}/usdc`);
+    erase(receiptOf(response));
+    erase(await client.pay(await fetch(`${sandbox.apiUrl}/usdc`)));
+    for await (const receipt of client.receipts()) erase(receipt);
+    erase(await settled(response));
+    expect(receiptOf(response)).toMatchObject({ state: 'settled', payment: { amount: '10000' } });
+    expect((await listOf(client.receipts())).map(({ state }) => state)).toEqual([
+      'settled',
+      'pending',
+    ]);
+  });
+});

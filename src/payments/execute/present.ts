@@ -8,6 +8,7 @@ import { attachReceipt, type Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
 import { recovery } from '../on-demand.js';
 import { receiptOnceDecided, monitorPayment } from '../reconcile/payment-monitor.js';
+import { copyOfReceipt } from '../attempt-receipt.js';
 import { hasBody, onBodyEnd, type BodyEnd } from './body-end.js';
 import type { AnswerOutcome } from './outcomes.js';
 import { bodyClaim, delayNextCall, releaseClaims } from './release-claim.js';
@@ -153,13 +154,13 @@ export async function presentOnce(
     return { response, word };
   }
   attachReceipt(response, {
-    read: () => open.attempt.receipt,
+    read: () => copyOfReceipt(open.attempt.receipt),
     settled: (signal) => receiptOnceDecided(context, open, emit, signal),
   });
   // The body may still be lost on its way. A repeated call must then not pay anew, in this process
   // or the next.
   if (isAwaited) loseBody = onBodyEnd(response, bodyEndOf(context, open, call.signal, emit));
-  emit('payment.answered', { status: response.status, receipt });
+  emit('payment.answered', { status: response.status, receipt: copyOfReceipt(receipt) });
   return { response, isAwaited };
 }
 

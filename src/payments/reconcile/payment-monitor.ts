@@ -4,7 +4,7 @@ import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
 import type { Along } from '../../journal/types.js';
 import type { Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
-import { costFor } from '../attempt-receipt.js';
+import { copyOfReceipt, costFor } from '../attempt-receipt.js';
 import { recovery } from '../on-demand.js';
 import { claimedIdOf } from './claim.js';
 import { fateOf, sentPayment, type Fate } from './fate.js';
@@ -62,12 +62,12 @@ export async function receiptOnceDecided(
   emit: Emit,
   signal: AbortSignal | undefined,
 ): Promise<Receipt> {
-  if (isDecided(open)) return open.attempt.receipt;
+  if (isDecided(open)) return copyOfReceipt(open.attempt.receipt);
   const { id } = open.attempt;
   const monitored = context.wallet.monitored.get(id)?.open ?? open;
   await untilAborted(monitorPayment(context, open, emit), signal);
   if (!isDecided(monitored)) throwIfAborted(context.closing.signal);
-  return monitored.attempt.receipt;
+  return copyOfReceipt(monitored.attempt.receipt);
 }
 
 /** Milliseconds until the next try if the recovery code cannot be loaded: a page may be offline. */
@@ -152,7 +152,7 @@ async function closeAttempt(
   // Emit once, even if several monitors learn of the decision at the same time.
   if (change.isMade)
     emit(decision.state === 'settled' ? 'payment.settled' : 'payment.unsettled', {
-      receipt: open.attempt.receipt,
+      receipt: copyOfReceipt(open.attempt.receipt),
     });
 }
 

@@ -2,13 +2,13 @@ import { isPaid, type OpenPayment } from '../../journal/open-payment.js';
 import type { Along, Attempt } from '../../journal/types.js';
 import type { FreedReceipt, Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
+import { swapEngine } from '../on-demand.js';
 import { orphanedAttempts } from './resume-once.js';
 import { endDecided, endUnpaid, freeAttempt, releaseOrphans } from './orphaned-attempts.js';
 import { inPaymentTime } from './fate.js';
 import { isForgottenPayment } from './forgotten.js';
 import { decidePayment, isDecided, monitorPayment, openPaymentOf } from './payment-monitor.js';
 import { noteFreed, noteResumed, takeChanges } from './resumed-changes.js';
-import { swapEngine } from '../on-demand.js';
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;

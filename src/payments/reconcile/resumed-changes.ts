@@ -4,7 +4,7 @@ import { costOf } from '../../policy/cost.js';
 import { LAMPORTS } from '../../policy/units.js';
 import type { FreedReceipt, Receipt } from '../../receipt.js';
 import { ownerOf, type PaymentContext } from '../context.js';
-import { costFor } from '../attempt-receipt.js';
+import { copyOfReceipt, costFor } from '../attempt-receipt.js';
 import { swapRecordOf } from './swap-outcome.js';
 
 /** The most freed attempts to remember if the caller never calls `resume`. */
@@ -42,7 +42,7 @@ export async function takeChanges(context: PaymentContext): Promise<(Receipt | F
   })) {
     if (receipt === undefined) continue;
     signed.add(id);
-    if (open.has(id) && state !== 'signed') decided.push(receipt);
+    if (open.has(id) && state !== 'signed') decided.push(copyOfReceipt(receipt));
   }
   for (const { id } of decided) open.delete(id);
   // Leave out an attempt that was taken for an orphan and was signed after all.
