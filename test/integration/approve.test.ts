@@ -278,7 +278,7 @@ function deface(value: unknown): void {
     deface(Reflect.get(value, key));
     Reflect.set(value, key, '1');
   }
-  if (Array.isArray(value) && !Object.isFrozen(value)) value.length = 0;
+  if (Array.isArray(value) && !Object.isFrozen(value)) value.push(null);
 }
 
 const never = () => new Promise<boolean>(() => undefined);

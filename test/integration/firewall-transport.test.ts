@@ -295,6 +295,8 @@ describe('a service that lies in its quote', () => {
       amount: '10000000',
     });
     expect(route).toEqual(['a'.repeat(200), 'Raydium']);
+    const { swap } = await payer.client.plan(usdc());
+    expect(swap?.route).toEqual(route);
   });
 });
 

@@ -7,6 +7,7 @@ import type { Plan } from '../../policy/plan.js';
 import type { PaymentRequired } from '../../protocols/types.js';
 import type { Receipt } from '../../receipt.js';
 import { newAccountRent } from '../../swaps/accounts/read-wallet.js';
+import { cleanQuote } from '../../swaps/quote/check-quote.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import { shownAmount } from '../../network.js';
 import { ownerOf, type PaymentContext } from '../context.js';
@@ -96,7 +97,7 @@ export async function planOfSwap(
     ...(funding === undefined
       ? {}
       : 'quote' in funding
-        ? { swap: withoutRaw(funding.quote), ...relayIn(funding) }
+        ? { swap: shownQuote(funding.quote), ...relayIn(funding) }
         : { wrap: funding.wrap.toString() }),
     cost:
       funding === undefined ? costFor(spend, 0n) : await mostFor(context, spend, funding, signal),
@@ -151,6 +152,8 @@ function relayIn({ relay }: Pick<Funding, 'relay'>): Pick<Plan, 'relayer'> {
   return { relayer: { feePayer, payTo, mint, maxAmount: maxFee.toString() } };
 }
 
-function withoutRaw({ raw: _raw, ...quote }: SwapQuote): Omit<SwapQuote, 'raw'> {
-  return quote;
+/** Returns a quote to show: its route is a copy, because the quote itself is still to be swapped. */
+function shownQuote(quote: SwapQuote): Omit<SwapQuote, 'raw'> {
+  const { raw: _raw, ...shown } = cleanQuote(quote);
+  return shown;
 }
