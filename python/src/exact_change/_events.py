@@ -8,7 +8,7 @@ from typing import Any, Awaitable, Callable, Mapping, NamedTuple, Union
 from typing_extensions import Literal, Protocol, get_args
 
 from ._base.options import nearest, refuse, rule_of_names
-from ._kernel.steps import outside
+from ._kernel.steps import bounded, outside, quiet
 from ._kernel.task import Steps
 from ._receipt import read_receipt
 
@@ -74,6 +74,8 @@ class Emit(Protocol):
     def __call__(self, type_: EventName, **details: Any) -> Steps[None]:
         """Sends an event to its listeners, and ignores errors that they raise.
 
+        Waits for each listener, at most as long as for a signer.
+
         ``receipt`` is a receipt as the journal has it.
         """
         ...
@@ -82,8 +84,9 @@ class Emit(Protocol):
 class Events:
     """A registry of listeners."""
 
-    def __init__(self, now: Callable[[], int]) -> None:
+    def __init__(self, now: Callable[[], int], timeout_ms: float) -> None:
         self._now = now
+        self._timeout_ms = timeout_ms
         self._listeners: dict[str, list[Listener]] = {}
 
     def on(self, type_: str, listener: Listener) -> Callable[[], None]:
@@ -113,9 +116,14 @@ class Events:
                 details["receipt"] = read_receipt(details["receipt"])
             event = Event(type_, id_, self._now(), details)
             for listener in listeners:
-                yield from outside(lambda to=listener: _tell(to, event))  # type: ignore[misc]
+                yield from self._told(listener, event)
 
         return emit
+
+    def _told(self, listener: Listener, event: Event) -> Steps[None]:
+        """Calls a listener, with a limit: if it pays, it may wait for locks of the step."""
+        telling = outside(lambda: _tell(listener, event))
+        return quiet(bounded(self._timeout_ms, TimeoutError, [], lambda _signal: telling))
 
 
 def _tell(listener: Listener, event: Event) -> None:

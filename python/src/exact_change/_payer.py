@@ -30,7 +30,7 @@ class Payer:
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self.events = Events(config.runtime.now)
+        self.events = Events(config.runtime.now, config.timeouts.signer)
         log_to = logger if config.logger is None else config.logger
         if log_to.isEnabledFor(10):
             log_steps(self.events, log_to, config.network)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from queue import Queue
 from typing import Any, Callable, Sequence
 
 import httpx
@@ -15,7 +16,7 @@ from solders.pubkey import Pubkey
 from solders.signature import Signature
 from solders.transaction import VersionedTransaction
 
-from exact_change import AsyncClient, receipt_of
+from exact_change import AsyncClient, Event, receipt_of
 from exact_change.errors import failure
 
 from ..conftest import MakePayer
@@ -238,3 +239,34 @@ def test_frees_budget_and_key_when_a_hook_of_the_caller_ends_the_program(
         payer.client.get(url, idempotency_key="order 1")
     assert payer.used == "0"
     assert payer.client.get(url, idempotency_key="order 1").status_code == 200
+
+
+def test_frees_budget_when_a_signer_raises_what_closes_a_generator(
+    sandbox: Sandbox, make_payer: MakePayer
+) -> None:
+    wallet = sandbox.wallet(USDC="1")
+
+    class Closing:
+        address = wallet.address
+
+        def sign_message(self, message: bytes, intent: object) -> bytes:
+            raise GeneratorExit
+
+    payer = make_payer(wallet, wallet_secret_key=None, signer=Closing())
+    url = f"{sandbox.api_url}/usdc"
+    error = failure_of(lambda: payer.client.get(url), "signing_failed")
+    assert (error.funds, payer.used) == ("untouched", "0")
+
+
+def test_lets_a_listener_of_a_swap_pay_with_the_same_wallet(
+    sandbox: Sandbox, make_payer: MakePayer
+) -> None:
+    payer = make_payer(USDC="0.01", USDT="1", SOL="0.1", timeouts={"signer": 300})
+    paid: Queue[int] = Queue()
+
+    def pay(_event: Event) -> None:
+        paid.put(payer.client.get(f"{sandbox.api_url}/usdc").status_code)
+
+    payer.client.on("swap.confirmed", pay)
+    payer.client.swap(input_mint="USDT", output_mint="USDC", ui_amount="0.1")
+    assert paid.get(timeout=60) == 200
