@@ -37,10 +37,26 @@ export function failureReport(error: unknown): Report {
     ...(link === undefined ? {} : { link }),
     notes: [
       message,
+      ...referredTo(error),
       ...Object.entries(untrusted).map(([name, text]) => `The other side's ${name}: ${text}`),
       `Code ${code}, funds ${funds}.${next === undefined ? '' : ` ${next}`}`,
     ].map((note) => hideKeys(note)),
   };
+}
+
+/** Returns lines of what the text of an error names but leaves out: a person sees no `details`. */
+function referredTo(error: ExactChangeError): string[] {
+  const { details, moved } = error;
+  const signatures = new Set(moved.map(({ signature }) => signature));
+  if ('signature' in details && details.signature !== undefined) signatures.add(details.signature);
+  return [
+    ...('offers' in details ? details.offers : []).map(
+      ({ index, message }) => `Offer ${index + 1}: ${message}`,
+    ),
+    ...('value' in details ? [`Refused: ${cleanLine(details.value)}`] : []),
+    ...('origin' in details ? [`Asked by: ${cleanLine(details.origin)}`] : []),
+    ...[...signatures].map((signature) => `Signature: ${signature}`),
+  ];
 }
 
 /** Returns the report of a wrong command line. Commander has printed its error as text. */

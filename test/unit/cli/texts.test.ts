@@ -4,6 +4,9 @@ import {
   errorCodes,
   ExactChangeError,
   FundsError,
+  PolicyError,
+  ProtocolError,
+  SettlementError,
   TransportError,
 } from '../../../src/errors.js';
 import { cleanForTerminal, cleanLine, jsonText } from '../../../adapters/cli/clean.js';
@@ -32,6 +35,28 @@ describe('the exit of a command', () => {
     const short = (more: { readonly link?: string }) =>
       failureReport(new FundsError('insufficient_sol', 'x', { details: { ...details, ...more } }));
     expect([short({ link }).link, short({}).link]).toEqual([link, undefined]);
+  });
+
+  it('shows in text the details that a message only names', () => {
+    const signature = base58.encode(new Uint8Array(64).fill(7));
+    const notesOf = (error: ExactChangeError) => failureReport(error).notes?.slice(1, -1);
+    const spent = { payerSignature: 'x', signature };
+    const moved = [{ kind: 'payment', signature }] as const;
+    const refused = { list: 'allow.hosts', value: 'a.example\u001b[1m' };
+    const offers = [{ index: 1, code: 'price_unknown', message: 'It has no price.' }] as const;
+    expect([
+      notesOf(new SettlementError('already_spent', 'x', { details: spent, funds: 'spent', moved })),
+      notesOf(new PolicyError('not_allowed', 'x', { details: refused })),
+      notesOf(new ProtocolError('no_payable_offer', 'x', { details: { offers } })),
+      notesOf(
+        new ProtocolError('insecure_origin', 'x', { details: { origin: 'http://a.example' } }),
+      ),
+    ]).toEqual([
+      [`Signature: ${signature}`],
+      ['Refused: a.example\ufffd[1m'],
+      ['Offer 2: It has no price.'],
+      ['Asked by: http://a.example'],
+    ]);
   });
 
   it('has a positive number for each error code', () => {
