@@ -84,6 +84,12 @@ export interface Resumed {
   };
 }
 
+/** Makes the next payment read mints and payees again, because the chain may have changed. */
+export function outdateOffers({ mints, payees }: Memory): void {
+  mints.clear();
+  payees.clear();
+}
+
 /** The most entries of a map or set: sellers may name any number of mints and accounts. */
 const MAX_ENTRIES = 1_000;
 

@@ -3,7 +3,7 @@ import { receiptOf } from 'exact-change';
 import type { ChainAccount, MintSymbol, SandboxMint } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { entryV2, envelopeV2 } from '../fixtures/malformed-402.js';
-import { tokenAccount } from '../helpers/chain.js';
+import { tokenAccount, until } from '../helpers/chain.js';
 import {
   comingFee,
   mintBytes,
@@ -18,7 +18,7 @@ import {
   unknownExtension,
   type ExtensionBytes,
 } from '../helpers/mint-bytes.js';
-import { payerOn } from '../helpers/payer.js';
+import { failureOf, payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, startSeller, type Seller } from '../helpers/seller.js';
 import { refusal } from '../helpers/untouched.js';
@@ -104,6 +104,47 @@ describe('a call with a payee that cannot be paid', () => {
     await refusal(sandbox, payer, 'payee_account_missing', () =>
       payer.client.fetch(`${sandbox.apiUrl}/usdc`),
     );
+  });
+
+  it("is refused when the payee's token account takes confidential transfers alone", async () => {
+    const account = await ownAccount(sandbox.merchant, 'PYUSD');
+    const before = accountAt(account);
+    restored.push(() => sandbox.chain.setAccount(address(account), before));
+    // Token-2022's extension 5, of 295 bytes: byte 262 says whether it takes plain transfers.
+    const confidential = [5, 0, 39, 1, ...new Array<number>(262).fill(1), 0, ...new Uint8Array(32)];
+    const data = Uint8Array.from([...before.data, ...confidential]);
+    sandbox.chain.setAccount(address(account), { ...before, data });
+    const payer = await payerOn(sandbox, { PYUSD: '1' });
+    const error = await refusal(sandbox, payer, 'unsupported_offer', () =>
+      payer.client.fetch(`${sandbox.apiUrl}/pyusd`),
+    );
+    expect(error.details.reason).toBe('payee takes confidential transfers alone');
+  });
+
+  it("reads the payee's token account again after a payment to it has not landed", async () => {
+    terms = envelopeV2([offer()]);
+    const payer = await payerOn(sandbox, { USDC: '1' });
+    await payer.client.pay(await fetch(seller.url));
+    rewrite(await ownAccount(sandbox.merchant, 'USDC'), (data) => data.set([2], STATE));
+    sandbox.controls.node.warp();
+    await until('the end of the payment', () =>
+      payer.events.find(({ type }) => type === 'payment.unsettled'),
+    );
+    await refusal(sandbox, payer, 'payee_account_missing', () => payer.client.plan(seller.url));
+    expect(payer.signed).toHaveLength(1);
+  });
+
+  it('reads the mint again after the seller has refused a payment in it', async () => {
+    const { PYUSD } = sandbox.mints;
+    const before = accountAt(PYUSD.address);
+    restored.push(() => sandbox.chain.setAccount(address(PYUSD.address), before));
+    terms = envelopeV2([offer({ asset: PYUSD.address })]);
+    const payer = await payerOn(sandbox, { PYUSD: '1' });
+    await failureOf(payer.client.fetch(seller.url), 'payment_rejected');
+    const [type, bytes] = paused;
+    const data = Uint8Array.from([...before.data, type, 0, bytes.length, 0, ...bytes]);
+    sandbox.chain.setAccount(address(PYUSD.address), { ...before, data });
+    await refusal(sandbox, payer, 'mint_not_supported', () => payer.client.plan(seller.url));
   });
 
   it("is refused before a swap when the payee's token account requires a memo", async () => {

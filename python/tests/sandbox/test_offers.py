@@ -46,6 +46,33 @@ def test_refuses_a_payee_that_requires_a_memo_before_each_transfer(
     assert refusal(payer, seller) == "payee requires a memo before each transfer"
 
 
+def test_refuses_a_payee_that_takes_confidential_transfers_alone(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer, pyusd = make_payer(PYUSD="1"), sandbox.mints["PYUSD"]
+    payee = sandbox.wallet(PYUSD="1").address
+    account = associated_token_address(payee, pyusd["address"], pyusd["tokenProgram"])
+    # Token-2022's extension 5, of 295 bytes: byte 262 says whether it takes plain transfers.
+    sandbox.call("appendData", account, [5, 0, 39, 1, *[1] * 262, 0, *[0] * 32])
+    asked = offer(sandbox, payTo=payee, asset=pyusd["address"])
+    seller = make_seller(lambda _: terms(asked))
+    assert refusal(payer, seller) == "payee takes confidential transfers alone"
+
+
+def test_reads_the_payee_again_after_the_seller_has_refused_a_payment(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer, pyusd = make_payer(PYUSD="1"), sandbox.mints["PYUSD"]
+    payee = sandbox.wallet(PYUSD="1").address
+    account = associated_token_address(payee, pyusd["address"], pyusd["tokenProgram"])
+    asked = offer(sandbox, payTo=payee, asset=pyusd["address"])
+    seller = make_seller(lambda _: terms(asked))
+    failure_of(lambda: payer.client.get(seller.url), "payment_rejected")
+    sandbox.call("appendData", account, [8, 0, 1, 0, 1])
+    error = failure_of(lambda: payer.client.plan(seller.url), "unsupported_offer")
+    assert error.details["reason"] == "payee requires a memo before each transfer"
+
+
 def test_refuses_an_offer_with_other_decimals_than_its_mint(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:

@@ -6,6 +6,7 @@ import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
 import { protocolOfHeader, type SettlementClaim } from '../../protocols/protocol.js';
 import { attachReceipt, type Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
+import { outdateOffers } from '../memory.js';
 import { recovery } from '../on-demand.js';
 import { receiptOnceDecided, monitorPayment } from '../reconcile/payment-monitor.js';
 import { copyOfReceipt } from '../attempt-receipt.js';
@@ -149,7 +150,8 @@ export async function presentOnce(
     throw reason;
   });
   if (response.status === 402) {
-    // Read the balance anew next time, because an outdated balance is the likeliest own mistake.
+    // Read the accounts anew next time, because outdated facts are the likeliest own mistake.
+    outdateOffers(context.memory);
     await context.ledger.forget(open.attempt.payment.source).catch(() => undefined);
     return { response, word };
   }

@@ -157,9 +157,10 @@ async function learnFacts(
     const isWallet = !isTokenProgram(accounts.get(payTo)?.account?.owner);
     const receiving = accounts.get(destination)?.account;
     const decoded = receiving ? await readAccount(receiving) : undefined;
-    const requiresMemo = decoded?.requiresMemo === true;
-    if (!isWallet || decoded?.mint !== mint || decoded.state !== 'initialized' || requiresMemo)
-      return (await reasons()).payeeProblem(offer, destination, isWallet, requiresMemo);
+    const demands =
+      decoded?.requiresMemo === true ? 'memo' : decoded?.isConfidential && 'confidentiality';
+    if (!isWallet || decoded?.mint !== mint || decoded.state !== 'initialized' || demands)
+      return (await reasons()).payeeProblem(offer, destination, isWallet, demands);
     makeRoom(memory.payees);
     memory.payees.add(destination);
   }

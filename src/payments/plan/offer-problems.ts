@@ -22,16 +22,21 @@ export function otherDecimals(mint: Address, decimals: number): ProtocolError {
   );
 }
 
+const DEMANDED = {
+  memo: ['without a memo before it', 'payee requires a memo before each transfer'],
+  confidentiality: ['that is not confidential', 'payee takes confidential transfers alone'],
+} as const;
+
 /**
  * @param isWallet - Whether the payee is a wallet: then only its token account is the problem.
- * @param requiresMemo - Whether a transfer to that account fails without a memo right before it. In
- *   `exact` payments the compute-unit price comes right before the transfer.
+ * @param demands - What that account requires of each transfer to it, if a transfer fails without it.
+ *   In `exact` payments the compute-unit price comes right before the transfer, so no memo does.
  */
 export function payeeProblem(
   { payTo, mint }: Offer,
   tokenAccount: Address,
   isWallet: boolean,
-  requiresMemo: boolean,
+  demands: 'memo' | 'confidentiality' | undefined,
 ): FundsError | ProtocolError {
   if (!isWallet)
     return new ProtocolError(
@@ -39,12 +44,14 @@ export function payeeProblem(
       `The payee ${payTo} is itself a token account or mint, not a wallet. The seller has to name the owner.`,
       { details: { reason: 'payee is a token account' } },
     );
-  if (requiresMemo)
+  if (demands !== undefined) {
+    const [takes, reason] = DEMANDED[demands];
     return new ProtocolError(
       'unsupported_offer',
-      `The payee's token account ${tokenAccount} takes no transfer without a memo before it, so no facilitator can settle. The seller has to switch that off.`,
-      { details: { reason: 'payee requires a memo before each transfer' } },
+      `The payee's token account ${tokenAccount} takes no transfer ${takes}, so no facilitator can settle. The seller has to switch that off.`,
+      { details: { reason } },
     );
+  }
   return new FundsError(
     'payee_account_missing',
     `The payee ${payTo} has no usable token account for mint ${mint} (${tokenAccount}), so no facilitator can settle. The seller has to create it.`,

@@ -5,6 +5,7 @@ import type { Along } from '../../journal/types.js';
 import type { Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
 import { copyOfReceipt, costFor } from '../attempt-receipt.js';
+import { outdateOffers } from '../memory.js';
 import { recovery } from '../on-demand.js';
 import { claimedIdOf } from './claim.js';
 import { fateOf, sentPayment, type Fate } from './fate.js';
@@ -100,7 +101,10 @@ export async function decidePayment(
   const sent = sentPayment(attempt, attempt.payment, claimedIdOf(context.protocols, open));
   const decision = decisionOf(await fateOf(context.histories, sent, signal));
   if (decision === undefined) return false;
-  if (decision.state === 'unsettled') context.blockhashes.expire(attempt.payment.blockhash);
+  if (decision.state === 'unsettled') {
+    context.blockhashes.expire(attempt.payment.blockhash);
+    outdateOffers(context.memory);
+  }
   // A concurrent call may have closed the attempt meanwhile.
   if (isDecided(open)) return true;
   await closeAttempt(context, open, decision, emit);

@@ -29,6 +29,8 @@ export interface TokenAccount extends PlainAccount {
   readonly extensions: readonly string[];
   /** Whether a transfer to the account fails unless a memo comes right before it. */
   readonly requiresMemo: boolean;
+  /** Whether a transfer to the account fails unless it is confidential. */
+  readonly isConfidential?: true;
 }
 
 /**
@@ -40,6 +42,9 @@ export const MULTISIG_BYTES = 355;
 const KIND_AT = ACCOUNT_BYTES;
 const MINT_KIND = 1;
 const ACCOUNT_KIND = 2;
+
+/** Offset at which a confidential account's extension says whether it takes plain transfers. */
+const TAKES_PLAIN_AT = 262;
 
 /** Offset at which a wrapped SOL account has the number of its lamports that are rent. */
 const RENT_AT = 113;
@@ -76,6 +81,8 @@ export function decodeTokenAccount(account: Account): TokenAccount | undefined {
   const { data } = account;
   const view = viewOf(data);
   const { state, ...fields } = plain;
+  const valueOf = (name: string) =>
+    extensions.find((item) => extensionName(item.type) === name)?.value;
   return {
     ...fields,
     ...(view.getUint32(72, true) === 1 ? { delegate: keyAt(data, 76) } : {}),
@@ -83,9 +90,10 @@ export function decodeTokenAccount(account: Account): TokenAccount | undefined {
     state,
     isNative: view.getUint32(109, true) === 1,
     extensions: extensions.map((item) => extensionName(item.type)),
-    requiresMemo: extensions.some(
-      (item) => extensionName(item.type) === 'memoTransfer' && item.value[0] !== 0,
-    ),
+    requiresMemo: (valueOf('memoTransfer')?.[0] ?? 0) !== 0,
+    ...(valueOf('confidentialTransferAccount')?.[TAKES_PLAIN_AT] === 0
+      ? { isConfidential: true }
+      : {}),
   };
 }
 

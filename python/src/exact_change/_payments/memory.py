@@ -83,6 +83,11 @@ class Memory:
         # When the service last failed to plan a swap. Milliseconds since the epoch.
         self.service_plan_failed_at = 0
 
+    def outdate_offers(self) -> None:
+        """Makes the next payment read mints and payees again: the chain may have changed."""
+        self.mints.clear()
+        self.payees.clear()
+
 
 class Recovery:
     """The state of a client's work on attempts that earlier processes left."""

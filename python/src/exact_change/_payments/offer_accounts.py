@@ -210,13 +210,18 @@ def _payee_problem(
             {"reason": "payee is a token account"},
         )
     account = None if receiving is None else decode_token_account(receiving)
-    if account is not None and account.requires_memo:
+    if account is not None and (account.requires_memo or account.is_confidential):
         # In `exact` payments the compute-unit price comes right before the transfer.
+        takes, reason = (
+            ("without a memo before it", "payee requires a memo before each transfer")
+            if account.requires_memo
+            else ("that is not confidential", "payee takes confidential transfers alone")
+        )
         return failure(
             "unsupported_offer",
-            f"The payee's token account {destination} takes no transfer without a memo before it, "
-            "so no facilitator can settle. The seller has to switch that off.",
-            {"reason": "payee requires a memo before each transfer"},
+            f"The payee's token account {destination} takes no transfer {takes}, so no "
+            "facilitator can settle. The seller has to switch that off.",
+            {"reason": reason},
         )
     if account is not None and account.mint == offer.mint and account.state == "initialized":
         return None

@@ -160,7 +160,8 @@ class _Presenting:
             yield from background(quiet(reply.dispose()))
             raise
         if reply.status == 402:
-            # If the client caused the refusal, a wrong known balance is the most likely cause.
+            # If the client caused the refusal, outdated facts are the most likely cause.
+            context.memory.outdate_offers()
             yield from quiet(context.ledger.forget(open_.payment["source"]))
             return _Refused(outcome, Answer(reply, word.reason))
         tie_receipt(reply.native, LiveReceipt(context, open_, emit, (yield from this_host())))

@@ -52,6 +52,8 @@ class TokenAccount(NamedTuple):
     extensions: Sequence[str]
     # Whether a transfer to the account fails unless a memo comes right before it.
     requires_memo: bool
+    # Whether a transfer to the account fails unless it is confidential.
+    is_confidential: bool | None = None
 
 
 _MINT_BYTES = 82
@@ -62,6 +64,8 @@ MULTISIG_BYTES = 355
 # Offset at which Token-2022 has the kind of account: mint or token account.
 _KIND_AT = _ACCOUNT_BYTES
 _MINT_KIND, _ACCOUNT_KIND = 1, 2
+# Offset at which a confidential account's extension says whether it takes plain transfers.
+_TAKES_PLAIN_AT = 262
 # Offset at which a wrapped SOL account has the number of its lamports that are rent.
 _RENT_AT = 113
 _STATES: dict[int, State] = {1: "initialized", 2: "frozen"}
@@ -125,6 +129,7 @@ def decode_token_account(account: Account) -> TokenAccount | None:
     state = _STATES.get(data[108])
     if state is None or not all(_is_option(data, at) for at in (72, 109, 129)):
         return None
+    values = {extension_name(extension.type): extension.value for extension in extensions}
     return TokenAccount(
         account.owner,
         address_of(data[0:32]),
@@ -135,10 +140,8 @@ def decode_token_account(account: Account) -> TokenAccount | None:
         state,
         data[109] == 1,
         [extension_name(extension.type) for extension in extensions],
-        any(
-            extension_name(extension.type) == "memoTransfer" and extension.value[0] != 0
-            for extension in extensions
-        ),
+        values.get("memoTransfer", b"\0")[0] != 0,
+        values.get("confidentialTransferAccount", b"\1" * 295)[_TAKES_PLAIN_AT] == 0 or None,
     )
 
 

@@ -244,6 +244,15 @@ describe('decodeTokenAccount', () => {
     expect(decodeTokenAccount(extended(tokenBytes(), 2, entry(8, [0])))?.requiresMemo).toBe(false);
   });
 
+  it('says whether a confidential account takes plain transfers', () => {
+    const rest = new Array<number>(32).fill(0);
+    const taking = (plain: number) =>
+      decodeTokenAccount(
+        extended(tokenBytes(), 2, entry(5, [...new Array<number>(262).fill(1), plain, ...rest])),
+      )?.isConfidential;
+    expect([0, 1].map(taking)).toEqual([true, undefined]);
+  });
+
   it('returns delegates, close authorities, wrapped SOL and frozen states', () => {
     const found = decodeTokenAccount(
       account(

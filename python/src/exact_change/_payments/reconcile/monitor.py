@@ -103,6 +103,7 @@ def decide_payment(
         return False
     if decision.state == "unsettled":
         context.blockhashes.expire(open_.payment["blockhash"])
+        context.memory.outdate_offers()
     # Another call may have closed the attempt meanwhile.
     if not is_decided(open_):
         yield from _close(context, open_, decision, emit)
