@@ -74,6 +74,8 @@ export interface TokenAccount {
   readonly delegate?: Address;
   readonly closeAuthority?: Address;
   readonly frozen?: boolean;
+  /** Token-2022 alone: a transfer to the account needs a memo right before it. */
+  readonly needsMemo?: boolean;
 }
 
 export function tokenAccount(programAddress: Address, held: TokenAccount): ChainAccount {
@@ -98,8 +100,11 @@ export function tokenAccount(programAddress: Address, held: TokenAccount): Chain
           [133, keyBytes(closeAuthority)],
         ] as const)),
   );
-  // Token-2022: the kind of account (2), then the extension ImmutableOwner (7), which is empty.
-  const extended = programAddress === PROGRAMS.token2022 ? concat(base, [2], u16(7), u16(0)) : base;
+  // Token-2022: the kind of account (2), then the extensions ImmutableOwner (7), which is empty,
+  // and MemoTransfer (8).
+  const memo = held.needsMemo === true ? concat(u16(8), u16(1), [1]) : [];
+  const extended =
+    programAddress === PROGRAMS.token2022 ? concat(base, [2], u16(7), u16(0), memo) : base;
   return account(programAddress, extended);
 }
 

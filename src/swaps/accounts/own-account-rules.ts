@@ -44,4 +44,10 @@ export const ownAccountRules: readonly Rule<OwnAccountSubject>[] = [
     'The key that closes a wrapped SOL account gets the SOL in it, and the guard cannot take that right away.',
     ({ closeAuthority }, { wallet }) => closeAuthority === undefined || closeAuthority === wallet,
   ),
+  onHeld(
+    'own_account_memo',
+    "the wallet's token account takes no transfer without a memo before it",
+    'A venue writes no memo, and the guard moves tokens of the account to itself.',
+    ({ requiresMemo }) => !requiresMemo,
+  ),
 ];

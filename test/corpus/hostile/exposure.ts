@@ -200,6 +200,8 @@ const before: readonly Attack[] = [
     new Uint8Array(),
   ),
   lying('with_data_of_the_system_program', () => PROGRAMS.system, new Uint8Array(8)),
+  finding('needs_a_memo', 'own_account_memo', 'input', { needsMemo: true }, ['pyusd-usdc']),
+  finding('needs_a_memo', 'own_account_memo', 'output', { needsMemo: true }, ['usdc-pyusd']),
 ];
 
 export const exposure = [

@@ -33,4 +33,5 @@ OWN_ACCOUNT_RULES: Sequence[Rule[OwnAccountSubject]] = (
         "own_account_close_authority",
         lambda held, subject: held.close_authority in (None, subject.wallet),
     ),
+    _on_held("own_account_memo", lambda held, _subject: not held.requires_memo),
 )
