@@ -241,6 +241,31 @@ describe('a call of a wallet with an unusable account', () => {
     expect(error.details.account).toBe(account);
   });
 
+  it('names that account, not the price of a token that could not be swapped either', async () => {
+    const payer = await payerOn(sandbox, { USDT: '1', SOL: '1' }, { autoSwap: true });
+    const worthless = await sandbox.createMint({ decimals: 0, picoUsd: 1n });
+    await sandbox.chain.fundToken(address(payer.address), worthless, 10n ** 12n);
+    const account = await ownAccount(payer.address, 'USDC');
+    await sandbox.chain.fundToken(address(payer.address), sandbox.mints.USDC, 0n);
+    rewrite(account, (data) => data.set(new Uint8Array(32).fill(7), OWNER));
+    const error = await refusal(sandbox, payer, 'account_unusable', () =>
+      payer.client.fetch(`${sandbox.apiUrl}/usdc`),
+    );
+    expect(error.details.account).toBe(account);
+  });
+
+  it('pays an offer in another token when that account cannot take a swap', async () => {
+    const payer = await payerOn(sandbox, { USDC: '0.0001', SOL: '1' }, { autoSwap: true });
+    rewrite(await ownAccount(payer.address, 'USDC'), (data) => data.set(stranger, DELEGATE));
+    const { USDT } = sandbox.mints;
+    terms = envelopeV2([offer(), offer({ asset: USDT.address })]);
+    const plan = await payer.client.plan(seller.url);
+    expect(plan.payment?.mint).toBe(USDT.address);
+    expect(plan.refused).toMatchObject([{ index: 0, code: 'account_unusable' }]);
+    const { receipt } = await payer.client.pay(await fetch(seller.url));
+    expect(receipt.payment.mint).toBe(USDT.address);
+  });
+
   it('is refused when the wallet account belongs to a program', async () => {
     const payer = await payerOn(sandbox, { SOL: '1', BONK: '5000000' }, { autoSwap: true });
     rewrite(payer.address, () => undefined, STRANGER);
@@ -248,6 +273,41 @@ describe('a call of a wallet with an unusable account', () => {
       payer.client.fetch(`${sandbox.apiUrl}/usdc`),
     );
     expect(error.details.account).toBe(payer.address);
+  });
+});
+
+describe('a call of a wallet with little SOL', () => {
+  // A fee of 0.000005 SOL and the wallet's minimum, but not the rent of a token account.
+  const [usdt, sol] = ['1', '0.0012'];
+
+  it('gets no plan with a swap that the wallet cannot pay for', async () => {
+    terms = envelopeV2([offer()]);
+    const payer = await payerOn(sandbox, { USDT: usdt, SOL: sol }, { autoSwap: true });
+    const error = await refusal(sandbox, payer, 'insufficient_sol', () =>
+      payer.client.plan(seller.url),
+    );
+    // The minimum of the wallet, the rent, and the most that policy.maxFeeLamports lets a fee be.
+    const required = 890_880n + 2_039_280n + 250_000n;
+    expect(error.details.requiredLamports).toBe(String(required));
+    await sandbox.chain.fundSol(address(payer.address), required - 1_200_000n);
+    expect((await payer.client.plan(seller.url)).swap?.inputMint).toBe(sandbox.mints.USDT.address);
+  });
+
+  it('pays the offer that needs no new account', async () => {
+    const { BONK, USDC } = sandbox.mints;
+    terms = envelopeV2([
+      offer({ asset: USDC.address }),
+      offer({ asset: BONK.address, amount: '100000000' }),
+    ]);
+    const payer = await payerOn(
+      sandbox,
+      { USDT: usdt, SOL: sol, BONK: '0.00001' },
+      { autoSwap: true },
+    );
+    const plan = await payer.client.plan(seller.url);
+    expect(plan.payment?.mint).toBe(BONK.address);
+    const { receipt } = await payer.client.pay(await fetch(seller.url));
+    expect(receipt.payment.mint).toBe(BONK.address);
   });
 });
 

@@ -92,3 +92,35 @@ def test_signs_no_blockhash_that_a_seller_made_up(
     assert payer.client.get(seller.url).status_code == 200
     sent = base64.b64decode(seller.paid[0].payment["payload"]["transaction"])
     assert str(VersionedTransaction.from_bytes(sent).message.recent_blockhash) != made_up
+
+
+def test_pays_an_offer_in_another_token_if_the_own_account_cannot_take_a_swap(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer, mints = make_payer(auto_swap=True, PYUSD="0.0001", SOL="1"), sandbox.mints
+    pyusd, usdt = mints["PYUSD"], mints["USDT"]
+    own = associated_token_address(payer.client.address, pyusd["address"], pyusd["tokenProgram"])
+    sandbox.call("appendData", own, [8, 0, 1, 0, 1])
+    asked = [offer(sandbox, asset=mint["address"]) for mint in (pyusd, usdt)]
+    seller = make_seller(lambda _: terms(*asked))
+    plan = payer.client.plan(seller.url)
+    assert plan.payment is not None
+    assert plan.payment.mint == usdt["address"]
+    assert [refused.code for refused in plan.refused] == ["account_unusable"]
+    alone = make_seller(lambda _: terms(asked[0]))
+    error = failure_of(lambda: payer.client.get(alone.url), "account_unusable")
+    assert error.details["account"] == own
+    assert payer.signed == []
+
+
+def test_plans_no_swap_that_the_wallet_has_too_little_sol_for(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(auto_swap=True, USDT="1", SOL="0.0012")
+    seller = make_seller(lambda _: terms(offer(sandbox)))
+    error = failure_of(lambda: payer.client.plan(seller.url), "insufficient_sol")
+    # The minimum of the wallet, the rent, and the most that `policy.max_fee_lamports` allows.
+    required = 890_880 + 2_039_280 + 250_000
+    assert error.details["required_lamports"] == str(required)
+    sandbox.call("fundSol", payer.client.address, str(required - 1_200_000))
+    assert payer.client.plan(seller.url).swap is not None

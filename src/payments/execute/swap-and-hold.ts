@@ -127,7 +127,10 @@ export async function swapFromBest(
         needed = maxAmount(least, smallerNeed(context, facts, funding));
         continue;
       }
-      if (!concernsCandidate(error)) throw error;
+      // A swap out of a different token would pay into the same account.
+      const isOutput =
+        isExactChangeError(error, 'account_unusable') && error.details.account === facts.source;
+      if (isOutput || !concernsCandidate(error)) throw error;
       reason ??= error;
       if (except.add(funding.inputMint).size >= MAX_CANDIDATES) throw reason;
     }

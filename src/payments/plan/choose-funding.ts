@@ -1,8 +1,14 @@
+import { sumAmounts } from '../../amount.js';
 import { isExactChangeError, type ExactChangeError } from '../../errors.js';
+import { WSOL_MINT } from '../../network.js';
 import type { Offer } from '../../protocols/types.js';
+import { SIGNATURE_LAMPORTS } from '../../solana/transactions/compile.js';
+import { creationCost } from '../../swaps/accounts/own-account.js';
+import { accountBytes, readWallet, type WalletFacts } from '../../swaps/accounts/read-wallet.js';
+import { checkBudget } from '../../swaps/transaction/budget.js';
 import type { PaymentContext } from '../context.js';
 import type { Priced } from './choose.js';
-import { broughtBy, findFunding, type Funding } from './funding.js';
+import { broughtBy, findFunding, type Funding, type FundingOptions } from './funding.js';
 
 // If several offers need a swap, at most this many are compared, because quotes are scarce.
 const MAX_COMPARED = 3;
@@ -33,7 +39,7 @@ export async function chooseFunding(
 ): Promise<Funded | undefined> {
   const funded: Funded[] = [];
   for (const priced of short.slice(0, MAX_COMPARED)) {
-    const funding = await findFunding(context, priced.offer, priced.facts, priced.offer.amount, {
+    const funding = await fundingFor(context, priced, {
       signal: options.signalFor(priced.offer),
       // The offer with the lowest price is mostly chosen, so ask for its transaction too.
       toPay: options.toSwap && priced === short[0] ? priced.offer : undefined,
@@ -42,6 +48,51 @@ export async function chooseFunding(
     else funded.push({ priced, funding });
   }
   return cheapest(funded);
+}
+
+/**
+ * Finds the swap for an offer. Throws if the wallet's own account cannot take the tokens, or if the
+ * wallet has too little SOL for the swap: a different offer may need no such account.
+ */
+async function fundingFor(
+  context: PaymentContext,
+  { offer, facts }: Priced,
+  options: FundingOptions,
+): Promise<Funding> {
+  const { rpc, config } = context;
+  const reading = readWallet(rpc, config.signer.address, [offer.mint], options);
+  reading.catch(() => undefined);
+  const funding = await findFunding(context, offer, facts, offer.amount, options);
+  const wallet = await reading;
+  const isRelayed = config.relayer !== undefined && funding.inputMint !== WSOL_MINT;
+  if ('quote' in funding && !isRelayed) await checkSol(context, wallet, options);
+  return funding;
+}
+
+/** Throws `insufficient_sol` if the SOL is too little even if the swap needs no priority fee. */
+async function checkSol(
+  { rpc, config, ledger }: PaymentContext,
+  { lamports, legs }: WalletFacts,
+  { signal }: FundingOptions,
+): Promise<void> {
+  const { signer, policy } = config;
+  const [held, minimum, ...rents] = await Promise.all([
+    ledger.held(signer.address),
+    rpc.rent(0, { signal }),
+    ...legs.map(async ({ account, mint }) =>
+      account.exists
+        ? 0n
+        : creationCost(account, await rpc.rent(accountBytes(mint), { signal })).takes,
+    ),
+  ]);
+  const rent = sumAmounts(rents);
+  const available = lamports - held;
+  // If it is too little, say what is enough for any priority fee.
+  const isShort = available < SIGNATURE_LAMPORTS + rent + minimum;
+  const networkFee = isShort ? policy.maxFeeLamports : SIGNATURE_LAMPORTS;
+  const none = { priorityFee: 0n, temporaryRent: 0n, wrapped: 0n, returned: 0n };
+  const budget = { ...none, networkFee, rent };
+  checkBudget(signer.address, budget, available, minimum, policy.maxRentLamports);
 }
 
 /**

@@ -77,7 +77,11 @@ def swap_from_best(
             if is_over_cap(error) and brings_more and needed != least:
                 needed = max(least, _less_than(context, facts, funding))
                 continue
-            if not concerns_candidate(error):
+            # A swap out of a different token would pay into the same account.
+            is_output = is_code(error, "account_unusable") and (
+                error.details["account"] == facts.source
+            )
+            if is_output or not concerns_candidate(error):
                 raise
             reason = error if reason is None else reason
             excluded |= {funding.input_mint}

@@ -20,8 +20,9 @@ from ..errors import (
     TransportError,
     failure,
 )
+from .affordable import find_affordable
 from .context import PaymentContext
-from .funding import FundingOptions, find_funding, is_pinned
+from .funding import FundingOptions, is_pinned
 from .funds import Funding
 from .nothing_payable import nothing_payable
 from .offer_accounts import OfferFacts, read_offer_accounts
@@ -246,11 +247,10 @@ class _Comparison:
             # The payment mostly takes the first offer, so prepare its swap to be signed.
             options = FundingOptions(to_swap=not self._quote and at == 0)
             try:
-                funding = yield from find_funding(
+                funding = yield from find_affordable(
                     self._context,
                     entry.offer,
                     entry.facts,
-                    entry.offer.amount,
                     options,
                     self._signal_for(entry.offer.mint),
                 )
