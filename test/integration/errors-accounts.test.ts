@@ -289,7 +289,7 @@ describe('a call of a wallet with little SOL', () => {
     // The minimum of the wallet, the rent, and the most that policy.maxFeeLamports lets a fee be.
     const required = 890_880n + 2_039_280n + 250_000n;
     expect(error.details.requiredLamports).toBe(String(required));
-    await sandbox.chain.fundSol(address(payer.address), required - 1_200_000n);
+    sandbox.chain.fundSol(address(payer.address), required - 1_200_000n);
     expect((await payer.client.plan(seller.url)).swap?.inputMint).toBe(sandbox.mints.USDT.address);
   });
 

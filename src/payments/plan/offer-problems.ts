@@ -29,8 +29,8 @@ const DEMANDED = {
 
 /**
  * @param isWallet - Whether the payee is a wallet: then only its token account is the problem.
- * @param demands - What that account requires of each transfer to it, if a transfer fails without it.
- *   In `exact` payments the compute-unit price comes right before the transfer, so no memo does.
+ * @param demands - What each transfer to that account fails without. In `exact` payments the
+ *   compute-unit price comes right before the transfer, so no memo does.
  */
 export function payeeProblem(
   { payTo, mint }: Offer,
