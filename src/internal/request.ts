@@ -133,10 +133,9 @@ export function captureCall(
 function takeApart(input: Input, init: RequestInit): CallParts {
   const initBody = init.body ?? undefined;
   if (initBody === undefined) {
-    const request = makeRequest(
-      isRequest(input) && input.body !== null ? input.clone() : input,
-      init,
-    );
+    // Leave `input.body` unread: in Deno, a Request whose body was looked at goes out in chunks.
+    const hasBody = isRequest(input) && input.method !== 'GET';
+    const request = makeRequest(hasBody ? input.clone() : input, init);
     // An init with any field makes `new Request` forget the referrer of a Request.
     const isWhole = isRequest(input) && Object.values(init).every((field) => field === undefined);
     const { referrer, referrerPolicy } = isWhole ? input : request;

@@ -227,6 +227,17 @@ describe('the unpaid request', () => {
       { dispatcher: 'the proxy', next: { revalidate: 1 } },
     ]);
   });
+
+  it('goes out without a look at the body of a Request, which Deno would then send in chunks', async () => {
+    const input = new Request(server.origin, { method: 'POST', body: 'in a request' });
+    const body = vi.spyOn(input, 'body', 'get');
+    await sendBoth(captured(fetch, input));
+    expect(body).not.toHaveBeenCalled();
+    expect(server.seen.map(({ hash }) => hash)).toEqual([
+      server.seen[0]?.hash,
+      server.seen[0]?.hash,
+    ]);
+  });
 });
 
 describe('the paid request', () => {
