@@ -55,7 +55,9 @@ export abstract class Interceptor {
     };
     this.#below = below;
     this.#stop = () => (active = false);
-    globalThis.fetch = Object.assign(fetch, { [WRAPPED]: () => (active ? undefined : below) });
+    // Keep what other code adds to fetch, such as Bun's `fetch.preconnect`.
+    const wrapped = { [WRAPPED]: () => (active ? undefined : below) };
+    globalThis.fetch = Object.assign(fetch, below, wrapped);
   }
 
   /**

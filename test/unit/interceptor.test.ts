@@ -92,6 +92,18 @@ describe('an interceptor', () => {
     expect([unpaid, paid]).toEqual([1, 0]);
   });
 
+  it('keeps what a runtime adds to its fetch, such as preconnect of Bun', async () => {
+    const preconnect = vi.fn();
+    globalThis.fetch = Object.assign((...args: Parameters<Fetch>) => seller(...args), {
+      preconnect,
+    });
+    const interceptor = new Stub();
+    expect(globalThis.fetch).toHaveProperty('preconnect', preconnect);
+    expect(await buy()).toBe(200);
+    interceptor.restore();
+    expect(await buy()).toBe(402);
+  });
+
   it('leaves the global fetch alone with install false, while its own fetch pays', async () => {
     const interceptor = new Stub({ install: false });
     expect(globalThis.fetch).toBe(seller);
