@@ -228,7 +228,7 @@ describe('the unpaid request', () => {
     ]);
   });
 
-  it('goes out without a look at the body of a Request, which Deno would then send in chunks', async () => {
+  it('leaves the body property of a Request unread, because Deno would send chunks', async () => {
     const input = new Request(server.origin, { method: 'POST', body: 'in a request' });
     const body = vi.spyOn(input, 'body', 'get');
     await sendBoth(captured(fetch, input));
