@@ -14,6 +14,15 @@ export interface Reading {
 type Bytes = Uint8Array<ArrayBuffer>;
 type Controller = ReadableStreamDefaultController<Bytes> | ReadableByteStreamController;
 
+/** The end of a stream of events in the API of OpenAI: some clients read no further. */
+const LAST_EVENT = /(^|\n)data: ?\[DONE\]\s+$/;
+const LAST_EVENT_BYTES = 20;
+
+/** The last bytes that a reader got, as text. */
+interface Tail {
+  text: string;
+}
+
 let forgotten: FinalizationRegistry<() => void> | undefined;
 
 /**
@@ -31,6 +40,7 @@ export function watchStream(
 ): { readonly stream: ReadableStream<Bytes>; isBegun(): boolean } {
   let reader: ReadableStreamDefaultReader<Bytes> | undefined;
   let isOver = false;
+  const tail: Tail = { text: '' };
   const begin = () => {
     const body = source();
     if (!isStream(body)) throw new TypeError('There is no body.');
@@ -39,7 +49,7 @@ export function watchStream(
     // Watch for garbage collection from the first read on, because a stream that nothing refers to
     // any more is not cancelled.
     if (typeof FinalizationRegistry !== 'undefined')
-      registry().register(stream, leave(reading, reader), reader);
+      registry().register(stream, forget(reading, reader, tail), reader);
     return reader;
   };
   const finish = (from: object) => {
@@ -56,7 +66,11 @@ export function watchStream(
         throw error;
       });
       if (isOver) return;
-      if (!done) return controller.enqueue(value);
+      if (!done) {
+        const last = String.fromCharCode(...value.subarray(-LAST_EVENT_BYTES));
+        tail.text = (tail.text + last).slice(-LAST_EVENT_BYTES);
+        return controller.enqueue(value);
+      }
       finish(active);
       await reading.ended();
       controller.close();
@@ -65,7 +79,7 @@ export function watchStream(
     async cancel(reason: unknown) {
       const active = reader ?? begin();
       finish(active);
-      await Promise.all([active.cancel(reason), reading.left()]);
+      await Promise.all([active.cancel(reason), leave(reading, tail)]);
     },
   };
   // Take the class from the stream, because Node 16 has no global `ReadableStream`.
@@ -87,13 +101,22 @@ async function nextChunk(
   }
 }
 
+/** Reports that the reader left. A stream that it left after the last event was read to its end. */
+function leave(reading: Reading, { text }: Tail): Promise<void> {
+  return LAST_EVENT.test(text) ? reading.ended() : reading.left();
+}
+
 /**
  * A function of its own: closures of one function keep each other's variables alive, and this
  * closure must not keep the stream.
  */
-function leave(reading: Reading, reader: ReadableStreamDefaultReader<Bytes>): () => void {
+function forget(
+  reading: Reading,
+  reader: ReadableStreamDefaultReader<Bytes>,
+  tail: Tail,
+): () => void {
   return () => {
-    void reading.left();
+    void leave(reading, tail);
     reader.cancel().catch(() => undefined);
   };
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import weakref
 from typing import AsyncIterator, Callable, Generator, Iterator
 
@@ -16,6 +17,10 @@ from .._kernel.task import Host, Steps, Task, begin
 from .._kernel.workers import workers
 from .._payments.call import BodyEnd
 
+# The end of a stream of events in the API of OpenAI: some clients read no further.
+_LAST_EVENT = re.compile(rb"(^|\n)data: ?\[DONE\]\s+\Z")
+_LAST_EVENT_BYTES = 20
+
 
 class Ending:
     """Reports the first end of a body, and ignores later ends."""
@@ -27,6 +32,8 @@ class Ending:
         self._may_stay_unread = may_stay_unread
         self._is_begun = False
         self._is_told = False
+        # The last bytes that the reader got.
+        self._tail = b""
         self._unwatch: Callable[[], object] | None = None
         # The report that a finalizer began.
         self._telling: Task[None] | None = None
@@ -35,14 +42,23 @@ class Ending:
         """Notes that a read of the body began."""
         self._is_begun = True
 
+    def note(self, piece: bytes) -> bytes:
+        """Notes a piece that the reader gets, and returns it."""
+        self._tail = (self._tail + piece[-_LAST_EVENT_BYTES:])[-_LAST_EVENT_BYTES:]
+        return piece
+
     def read(self) -> None:
         """Reports that the body was read to its end."""
         reader = Signal()
         threads.run(self._tell(lambda: self._end.read(reader)), reader)
 
     def lost(self) -> None:
-        """Reports that the body failed, or its reader left, before its end."""
-        threads.run(self._lose())
+        """Reports that the body failed before its end."""
+        threads.run(self._lose(self._end.lost))
+
+    def left(self) -> None:
+        """Reports that the reader left."""
+        threads.run(self._lose(self._leave))
 
     @contextlib.contextmanager
     def lost_if_raised(self) -> Generator[None, None, None]:
@@ -68,10 +84,19 @@ class Ending:
 
     async def alost(self) -> None:
         """Does the work of :meth:`lost` on an event loop."""
-        await loop_host().run(self._lose())
+        await loop_host().run(self._lose(self._end.lost))
 
-    def _lose(self) -> Steps[None]:
-        yield from self._tell(self._end.lost)
+    async def aleft(self) -> None:
+        """Does the work of :meth:`left` on an event loop."""
+        await loop_host().run(self._lose(self._leave))
+
+    def _leave(self) -> Steps[None]:
+        """Reports a stream that was left after its last event as read to its end."""
+        is_whole = _LAST_EVENT.search(self._tail) is not None
+        return self._end.read(None) if is_whole else self._end.lost()
+
+    def _lose(self, end: Callable[[], Steps[None]]) -> Steps[None]:
+        yield from self._tell(end)
         # Once a response is closed, other processes may repeat its request.
         if self._telling is not None and not self._host.is_gone:
             yield from settled(self._telling)
@@ -109,7 +134,7 @@ class Ending:
     def _forgotten(self) -> None:
         if not self._is_told and not self._host.is_gone:
             is_taken = self._may_stay_unread and not self._is_begun
-            end = (lambda: self._end.read(None)) if is_taken else self._end.lost
+            end = (lambda: self._end.read(None)) if is_taken else self._leave
             self._telling = begin(self._host, self._tell(end))
 
 
@@ -130,7 +155,7 @@ class WatchedStream(httpx.SyncByteStream):
         with self._ending.lost_if_raised():
             self._ending.begin()
             try:
-                yield from self._stream
+                yield from map(self._ending.note, self._stream)
             except GeneratorExit:
                 # Its reader left, and httpx lets no reader come back.
                 self._ending.bury()
@@ -149,7 +174,7 @@ class WatchedStream(httpx.SyncByteStream):
             self._free()
         finally:
             if not self._ending.is_told:
-                self._ending.lost()
+                self._ending.left()
 
 
 # Streams with a reader that has a piece and does not ask for the next, by their object ids.
@@ -197,7 +222,7 @@ class AsyncWatchedStream(httpx.AsyncByteStream):
             async for piece in self._stream:
                 _paused[id(self)] = self
                 try:
-                    yield piece
+                    yield self._ending.note(piece)
                 finally:
                     _paused.pop(id(self), None)
             await self._free()
@@ -221,4 +246,4 @@ class AsyncWatchedStream(httpx.AsyncByteStream):
             await self._free()
         finally:
             if not self._ending.is_told:
-                await self._ending.alost()
+                await self._ending.aleft()

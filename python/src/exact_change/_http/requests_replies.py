@@ -186,7 +186,8 @@ class _Watched(_Raw):
     def stream(self, amt: int = 65_536, decode_content: bool | None = None) -> Iterator[bytes]:
         with self._ending.lost_if_raised():
             self._ending.begin()
-            yield from self._raw.stream(amt, decode_content=decode_content)
+            stream = self._raw.stream(amt, decode_content=decode_content)
+            yield from map(self._ending.note, stream)
             self._ending.read()
 
     def __getattr__(self, name: str) -> Any:
@@ -221,6 +222,8 @@ class _Watched(_Raw):
         with self._ending.lost_if_raised():
             self._ending.begin()
             data = read()
+            if isinstance(data, bytes):
+                self._ending.note(data)
             if is_end(data):
                 self._ending.read()
             return data
@@ -230,4 +233,4 @@ class _Watched(_Raw):
             self._raw.close()
         finally:
             if not self._ending.is_told:
-                self._ending.lost()
+                self._ending.left()
