@@ -13,6 +13,7 @@ from requests.sessions import SessionRedirectMixin
 from requests.utils import requote_uri
 from urllib3 import HTTPResponse
 from urllib3.util.retry import Retry
+from urllib3.util.timeout import Timeout
 
 from .._base.headers import Headers
 from .._base.urls import is_same_origin
@@ -203,8 +204,20 @@ class _RequestsCall:
             # Below 2.0, urllib3 takes a body that is cut for a whole one: it would count as
             # delivered, and a repeated call would pay again.
             response.raw.enforce_content_length = True
+            if response.status_code != 402:
+                _read_within(response.raw, self._options.get("timeout"))
         is_streamed = bool(self._options.get("stream"))
         return RequestsReply(unfollowed(response), url, self.sent_as, is_streamed=is_streamed)
+
+
+def _read_within(raw: HTTPResponse, timeout: Any) -> None:
+    """Gives the reader of a paid answer the caller's timeout."""
+    # A short answer has come whole, and has no connection any more.
+    connection: Any = raw.connection
+    socket = getattr(connection, "sock", None)
+    if socket is not None:
+        seconds = timeout[1] if isinstance(timeout, tuple) else timeout
+        socket.settimeout(seconds.read_timeout if isinstance(seconds, Timeout) else seconds)
 
 
 def _texts(headers: Mapping[str, str | bytes]) -> Iterator[tuple[str, str]]:

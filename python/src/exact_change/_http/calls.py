@@ -182,6 +182,7 @@ class HttpxCall:
 
     def send_paid(self, url: str, header: PaymentHeader, signal: Signal) -> Steps[Reply]:
         request, transport = self._paid(url, header), self._transport
+        timeout = self._request.extensions.get("timeout", {})
         answer: httpx.Response
         if self._is_async:
             host = yield from this_host()
@@ -190,12 +191,14 @@ class HttpxCall:
                 signal,
                 lambda late: void(begin(host, await_(late.aclose))),
             )
+            _read_within(request, timeout, answer)
             return LoopReply(unfollowed(answer), url, request.method)
         answer = yield from call(
             lambda: transport.handle_request(request),
             signal,
             lambda late: workers.submit(late.close),
         )
+        _read_within(request, timeout, answer)
         return ThreadReply(unfollowed(answer), url, request.method)
 
     def _paid(self, url: str, header: PaymentHeader) -> httpx.Request:
@@ -217,6 +220,12 @@ class HttpxCall:
         return httpx.Request(
             self._request.method, to, headers=headers, content=body, extensions=extensions
         )
+
+
+def _read_within(request: httpx.Request, timeout: object, answer: httpx.Response) -> None:
+    """Gives the reader of a paid answer the caller's timeout, which applies from the first read."""
+    if answer.status_code != 402:
+        request.extensions["timeout"] = timeout
 
 
 class _Unfollowed(httpx.Response):
