@@ -150,8 +150,7 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
   },
   payment_rejected: {
     when: 'A 402 answered the paid request; `funds` says what the chain shows',
-    remedy:
-      "Repeat after `details.lastValidBlockHeight`; `untrusted.reason` is the seller's reason",
+    remedy: "Repeat the same call: it never pays twice; `untrusted.reason` has the seller's reason",
   },
   payment_uncertain: {
     when: 'The answer to the paid request was lost',

@@ -41,7 +41,7 @@ export const stateTexts: Readonly<Record<AttemptState, StateText>> = {
     meaning: 'Our own RPC node showed the payment on chain.',
     onCrash: 'Stays.',
     onRepeat:
-      'If the answer was delivered, a new purchase. Otherwise the client presents the same bytes again (a payment id, or repeatable), or the call gets already_spent during retryWindow.',
+      'If the answer was delivered, a new purchase; with its key, already_spent. Otherwise the client presents the same bytes again (a payment id, or repeatable), or the call gets already_spent during retryWindow.',
   },
   unsettled: {
     meaning:

@@ -48,7 +48,7 @@ export function failureReport(error: unknown): Report {
 function referredTo(error: ExactChangeError): string[] {
   const { details, moved } = error;
   const signatures = new Set(moved.map(({ signature }) => signature));
-  if ('signature' in details && details.signature !== undefined) signatures.add(details.signature);
+  if ('signature' in details) signatures.add(details.signature);
   return [
     ...('offers' in details ? details.offers : []).map(
       ({ index, message }) => `Offer ${index + 1}: ${message}`,

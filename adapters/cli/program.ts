@@ -90,7 +90,7 @@ export function buildProgram(run: Runner, shown = (text: string) => text): Comma
     .option('-n, --last <number>', 'only the last receipts', wholeNumber)
     .option('--since <time>', 'receipts since a date (2026-07-01) or an age (7d, 12h)', time)
     .option('--until <time>', 'receipts before a date or an age', time)
-    .option('--host <host>', 'payments to one host')
+    .option('--host <host>', 'payments to one host, with its port as in the URL')
     .option('--token <token>', 'payments in one token')
     .addOption(new Option('--state <state>', 'payments in one state').choices(STATES))
     .action(runs(async () => (await import('./commands/receipts.js')).receiptsCommand));

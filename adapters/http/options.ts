@@ -22,8 +22,8 @@ export interface HandlerOptions {
   readonly authorize?:
     ((request: Request) => boolean | Response | Promise<boolean | Response>) | undefined;
   /**
-   * Returns the milliseconds that a request has to wait; called before `authorize`. A request with
-   * more than 0 is answered with 429. See {@link rateLimit}.
+   * Returns the milliseconds that a request has to wait; called before `authorize`, for the same
+   * requests. A request with more than 0 is answered with 429. See {@link rateLimit}.
    */
   readonly rateLimit?: ((request: Request) => number | Promise<number>) | undefined;
   /**

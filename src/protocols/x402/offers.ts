@@ -4,7 +4,7 @@ import type { Address } from '../../solana/types.js';
 import type { JudgedOffers, OfferReading } from '../protocol.js';
 import type { PaymentRequired, PaymentRequirements } from '../types.js';
 import { fieldsOf } from './json.js';
-import { otherNetwork } from './network-names.js';
+import { otherNetwork } from './other-networks.js';
 import { MEMO_LIMIT_BYTES, readOffer, type Flaw } from './offer.js';
 
 /** Why an entry cannot be paid; `why` completes the sentence "Offer n ...". */

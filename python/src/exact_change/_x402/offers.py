@@ -11,7 +11,7 @@ from .._base.network import to_network
 from .._base.text import clean_text, trim
 from .._solana.address import Address, is_address, is_reserved
 from ..errors import ErrorCode, ExactChangeError, failure
-from .network_names import other_network
+from .other_networks import other_network
 from .types import JsonObject, Offer, PaymentRequired, X402Version
 
 _MEMO_LIMIT_BYTES = 256
