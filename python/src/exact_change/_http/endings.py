@@ -181,9 +181,9 @@ class WatchedStream(httpx.SyncByteStream):
 _paused: weakref.WeakValueDictionary[int, AsyncWatchedStream] = weakref.WeakValueDictionary()
 
 
-# Turns of an event loop. It closes the reader that a `break` leaves in a few, and the readers below
-# it in a few more each.
-_TURNS = 64
+# Turns of an event loop. It needs two for each reader from the `break` down to the stream: httpx
+# alone has up to seven. More would delay calls while other tasks read answers to equal requests.
+_TURNS = 32
 
 
 async def is_left_open(method: str, url: str) -> bool:
