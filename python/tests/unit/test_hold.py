@@ -8,9 +8,12 @@ from typing import Any, Callable
 import pytest
 
 from exact_change._base.network import SOLANA_MAINNET, TOKEN_PROGRAMS
+from exact_change._journal.along import AlongMemory
 from exact_change._journal.balances import Fresh
+from exact_change._journal.coordination import MemoryCoordination
 from exact_change._journal.ledger import Ledger, MemoryBalances
 from exact_change._journal.locks import MemoryLocks
+from exact_change._journal.memory import MemoryJournal
 from exact_change._journal.registry import NeededByMint
 from exact_change._kernel.hosts import threads
 from exact_change._kernel.signals import Signal
@@ -21,6 +24,8 @@ from exact_change._solana.address import address_bytes
 from exact_change._solana.rpc.types import Account
 from exact_change._solana.tokens import associated_token_address
 from exact_change.errors import ExactChangeError
+
+from ..holder import attempt
 
 WALLET = "9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM"
 USDC = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
@@ -53,6 +58,7 @@ def wallet_at(now: Callable[[], int]) -> Any:
         memory=memory,
         now=now,
         rpc=SimpleNamespace(accounts=accounts),
+        journal=AlongMemory(MemoryJournal(), MemoryCoordination({})),
         ledger=Ledger(MemoryBalances()),
         locks=MemoryLocks(),
         closing=Signal(),
@@ -63,6 +69,8 @@ def wallet_at(now: Callable[[], int]) -> Any:
 
 def hold(context: Any, amount: int = BALANCE) -> HeldFunds:
     """Funds a payment that has no hold yet."""
+    reserved = attempt("one")
+    threads.run(context.journal.reserve(reserved, []))
 
     def emit(*_args: Any, **_fields: Any) -> Any:
         yield from ()
@@ -72,7 +80,8 @@ def hold(context: Any, amount: int = BALANCE) -> HeldFunds:
         offer=offer, facts=SimpleNamespace(source=SOURCE, available=0, decimals=6)
     )
     unused: Any = None
-    task = FundTask("one", emit, None, unused, unused, unused, lambda: None)
+    reservation: Any = SimpleNamespace(attempt=reserved)
+    task = FundTask("one", emit, None, unused, reservation, unused, lambda: None)
     return threads.run(fund_payment(context, choice, task))
 
 
