@@ -57,9 +57,10 @@ export async function fundPayment(
     const held = await holdTokens(context, choice, id, signal);
     if (held !== undefined) return held;
     if (!context.config.autoSwap) {
+      const { tooLittleHeld } = await reasons(signal);
       // Another process may have ended the attempt, which can hold no tokens then.
       await context.journal.put(task.reservation.attempt);
-      throw (await reasons(signal)).tooLittleHeld(ownerOf(context), offer, facts, false);
+      throw tooLittleHeld(ownerOf(context), offer, facts, false);
     }
     // The call that swaps into this mint holds the lock. Other calls wait for it, and mostly find
     // enough tokens then.
