@@ -199,7 +199,7 @@ export function buildClient(
       const terms = await detect(unpaid, call.signal);
       return (await engine()).plan(call, unpaid, terms);
     },
-    // These four copy their arguments, because the caller may change them while code loads.
+    // These four copy options and requests, because the caller may change them while code loads.
     async pay(paymentRequired, payOptions) {
       const optionsCopy = { ...payOptions };
       return (await engine()).pay(paymentRequired, optionsCopy);
