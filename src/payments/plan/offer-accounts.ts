@@ -157,10 +157,14 @@ async function learnFacts(
     const isWallet = !isTokenProgram(accounts.get(payTo)?.account?.owner);
     const receiving = accounts.get(destination)?.account;
     const decoded = receiving ? await readAccount(receiving) : undefined;
-    const demands =
-      decoded?.requiresMemo === true ? 'memo' : decoded?.isConfidential && 'confidentiality';
-    if (!isWallet || decoded?.mint !== mint || decoded.state !== 'initialized' || demands)
-      return (await reasons()).payeeProblem(offer, destination, isWallet, demands);
+    if (
+      !isWallet ||
+      decoded?.mint !== mint ||
+      decoded.state !== 'initialized' ||
+      decoded.requiresMemo ||
+      decoded.isConfidential
+    )
+      return (await reasons()).payeeProblem(offer, destination, isWallet, decoded);
     makeRoom(memory.payees);
     memory.payees.add(destination);
   }

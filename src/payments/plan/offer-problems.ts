@@ -1,5 +1,6 @@
 import { FundsError, PolicyError, ProtocolError } from '../../errors.js';
 import type { Offer } from '../../protocols/types.js';
+import type { TokenAccount } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
 
 export function frozenAccount(account: Address): FundsError {
@@ -22,21 +23,16 @@ export function otherDecimals(mint: Address, decimals: number): ProtocolError {
   );
 }
 
-const DEMANDED = {
-  memo: ['without a memo before it', 'payee requires a memo before each transfer'],
-  confidentiality: ['that is not confidential', 'payee takes confidential transfers alone'],
-} as const;
-
 /**
  * @param isWallet - Whether the payee is a wallet: then only its token account is the problem.
- * @param demands - What each transfer to that account fails without. In `exact` payments the
- *   compute-unit price comes right before the transfer, so no memo does.
+ * @param account - That account. In `exact` payments the compute-unit price comes right before the
+ *   transfer, so no memo does.
  */
 export function payeeProblem(
   { payTo, mint }: Offer,
   tokenAccount: Address,
   isWallet: boolean,
-  demands: 'memo' | 'confidentiality' | undefined,
+  account: Partial<Pick<TokenAccount, 'requiresMemo' | 'isConfidential'>> | undefined,
 ): FundsError | ProtocolError {
   if (!isWallet)
     return new ProtocolError(
@@ -44,8 +40,11 @@ export function payeeProblem(
       `The payee ${payTo} is itself a token account or mint, not a wallet. The seller has to name the owner.`,
       { details: { reason: 'payee is a token account' } },
     );
-  if (demands !== undefined) {
-    const [takes, reason] = DEMANDED[demands];
+  if (account?.requiresMemo === true || account?.isConfidential === true) {
+    const [takes, reason] =
+      account.requiresMemo === true
+        ? ['without a memo before it', 'payee requires a memo before each transfer']
+        : ['that is not confidential', 'payee takes confidential transfers alone'];
     return new ProtocolError(
       'unsupported_offer',
       `The payee's token account ${tokenAccount} takes no transfer ${takes}, so no facilitator can settle. The seller has to switch that off.`,
