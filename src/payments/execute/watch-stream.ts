@@ -18,11 +18,6 @@ type Controller = ReadableStreamDefaultController<Bytes> | ReadableByteStreamCon
 const LAST_EVENT = /(^|\n)data: ?\[DONE\]\s+$/;
 const LAST_EVENT_BYTES = 20;
 
-/** The last bytes that a reader got, as text. */
-interface Tail {
-  text: string;
-}
-
 let forgotten: FinalizationRegistry<() => void> | undefined;
 
 /**
@@ -40,7 +35,7 @@ export function watchStream(
 ): { readonly stream: ReadableStream<Bytes>; isBegun(): boolean } {
   let reader: ReadableStreamDefaultReader<Bytes> | undefined;
   let isOver = false;
-  const tail: Tail = { text: '' };
+  const tail = tailOf(reading);
   const begin = () => {
     const body = source();
     if (!isStream(body)) throw new TypeError('There is no body.');
@@ -49,7 +44,7 @@ export function watchStream(
     // Watch for garbage collection from the first read on, because a stream that nothing refers to
     // any more is not cancelled.
     if (typeof FinalizationRegistry !== 'undefined')
-      registry().register(stream, forget(reading, reader, tail), reader);
+      registry().register(stream, forget(tail, reader), reader);
     return reader;
   };
   const finish = (from: object) => {
@@ -67,8 +62,7 @@ export function watchStream(
       });
       if (isOver) return;
       if (!done) {
-        const last = String.fromCharCode(...value.subarray(-LAST_EVENT_BYTES));
-        tail.text = (tail.text + last).slice(-LAST_EVENT_BYTES);
+        tail.note(value);
         return controller.enqueue(value);
       }
       finish(active);
@@ -79,7 +73,7 @@ export function watchStream(
     async cancel(reason: unknown) {
       const active = reader ?? begin();
       finish(active);
-      await Promise.all([active.cancel(reason), leave(reading, tail)]);
+      await Promise.all([active.cancel(reason), tail.leave()]);
     },
   };
   // Take the class from the stream, because Node 16 has no global `ReadableStream`.
@@ -101,22 +95,31 @@ async function nextChunk(
   }
 }
 
-/** Reports that the reader left. A stream that it left after the last event was read to its end. */
-function leave(reading: Reading, { text }: Tail): Promise<void> {
-  return LAST_EVENT.test(text) ? reading.ended() : reading.left();
+/** The last bytes that a reader got. */
+interface Tail {
+  note(bytes: Bytes): void;
+  /** Reports that the reader left. If it left after the last event, it read the whole stream. */
+  leave(): Promise<void>;
+}
+
+function tailOf(reading: Reading): Tail {
+  let text = '';
+  return {
+    note(bytes) {
+      text += String.fromCharCode(...bytes.subarray(-LAST_EVENT_BYTES));
+      text = text.slice(-LAST_EVENT_BYTES);
+    },
+    leave: () => (LAST_EVENT.test(text) ? reading.ended() : reading.left()),
+  };
 }
 
 /**
  * A function of its own: closures of one function keep each other's variables alive, and this
  * closure must not keep the stream.
  */
-function forget(
-  reading: Reading,
-  reader: ReadableStreamDefaultReader<Bytes>,
-  tail: Tail,
-): () => void {
+function forget(tail: Tail, reader: ReadableStreamDefaultReader<Bytes>): () => void {
   return () => {
-    void leave(reading, tail);
+    void tail.leave();
     reader.cancel().catch(() => undefined);
   };
 }
