@@ -129,8 +129,9 @@ describe('simultaneous requests', () => {
     sandbox.controls.node.resetCalls();
     await swapFor(service);
     const { getMultipleAccounts, getTokenAccountsByOwner } = nodeCalls();
-    // For the payment, for the swap, and for the accounts that the venue touches.
-    expect(getMultipleAccounts).toBe(3);
+    // For the payment, for whether the wallet can swap, for the swap, and for the accounts that the
+    // venue touches.
+    expect(getMultipleAccounts).toBe(4);
     expect(getTokenAccountsByOwner).toBe(undefined);
   });
 

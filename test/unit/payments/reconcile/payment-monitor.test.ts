@@ -1,6 +1,7 @@
 import type { OpenPayment } from '../../../../src/journal/open-payment.js';
 import type { Attempt } from '../../../../src/journal/types.js';
 import { describe, expect, it } from 'vitest';
+import { createMemory } from '../../../../src/payments/memory.js';
 import { createHistories } from '../../../../src/payments/reconcile/histories.js';
 import { monitorPayment } from '../../../../src/payments/reconcile/payment-monitor.js';
 import { withCoordination, newWallet } from '../../../../src/journal/registry.js';
@@ -39,6 +40,7 @@ async function monitored(node: FakeNode) {
     rpc: both,
     histories: createHistories(both, systemRuntime),
     blockhashes: { expire: () => undefined },
+    memory: createMemory(),
   } as unknown as Core;
   const receipt = { payment: {}, cost: { networkFeeLamports: '0', rentLamports: '0' } };
   const open = {

@@ -1,4 +1,4 @@
-import { createResumed } from '../../../../src/payments/memory.js';
+import { createMemory, createResumed } from '../../../../src/payments/memory.js';
 import { describe, expect, it, vi } from 'vitest';
 import { createHistories } from '../../../../src/payments/reconcile/histories.js';
 import { endUnpaid } from '../../../../src/payments/reconcile/orphaned-attempts.js';
@@ -109,6 +109,7 @@ async function coreWith(attempts: readonly Attempt[], node: FakeNode, part: Part
     rpc,
     histories: createHistories(rpc, runtime),
     blockhashes: { expire: () => undefined },
+    memory: createMemory(),
     wallet,
     journal,
     resumed: createResumed(),
