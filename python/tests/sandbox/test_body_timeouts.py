@@ -69,9 +69,14 @@ def read_by_requests_object(payer: Payer, url: str) -> None:
     _read_by_requests(payer, url, Timeout(connect=5, read=1))
 
 
+def read_by_requests_total(payer: Payer, url: str) -> None:
+    """Does the same, with a timeout of urllib3 for the whole request."""
+    _read_by_requests(payer, url, Timeout(1))
+
+
 READS = [
     *(read_by_client, read_by_transport),
-    *(read_by_requests, read_by_requests_pair, read_by_requests_object),
+    *(read_by_requests, read_by_requests_pair, read_by_requests_object, read_by_requests_total),
 ]
 
 

@@ -217,7 +217,13 @@ def _read_within(raw: HTTPResponse, timeout: Any) -> None:
     socket = getattr(connection, "sock", None)
     if socket is not None:
         seconds = timeout[1] if isinstance(timeout, tuple) else timeout
-        socket.settimeout(seconds.read_timeout if isinstance(seconds, Timeout) else seconds)
+        if isinstance(seconds, Timeout):
+            # A copy, because a total counts from the start, and the caller may use it again.
+            started = seconds.clone()
+            started.start_connect()
+            seconds = started.read_timeout
+        # Below 2.0, urllib3 has an object for a timeout that was not given.
+        socket.settimeout(seconds if isinstance(seconds, (int, float)) else None)
 
 
 def _texts(headers: Mapping[str, str | bytes]) -> Iterator[tuple[str, str]]:
