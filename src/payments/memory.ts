@@ -29,9 +29,14 @@ export interface Prices {
   readonly pricesAsked: Map<string, Promise<PriceSeen | undefined>>;
 }
 
+export interface KnownMint {
+  readonly tokenProgram: Address;
+  readonly decimals: number;
+}
+
 /** Answers of the chain and of services that a client remembers, so that it asks them once. */
 export interface Memory extends Prices {
-  readonly mints: Map<Address, { readonly tokenProgram: Address; readonly decimals: number }>;
+  readonly mints: Map<Address, KnownMint>;
   /** Addresses of payees' token accounts that exist. */
   readonly payees: Set<Address>;
   /** When a swap out of an unpinned token last failed, by mint. Milliseconds since the epoch. */

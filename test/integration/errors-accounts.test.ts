@@ -20,7 +20,7 @@ import {
 } from '../helpers/mint-bytes.js';
 import { failureOf, payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { answerTerms, startSeller, type Seller } from '../helpers/seller.js';
+import { answerTerms, sellerOfTest, startSeller, type Seller } from '../helpers/seller.js';
 import { refusal } from '../helpers/untouched.js';
 
 const STRANGER = 'GyGKxMyg1p9SsHfm15MkNUu1u9TN2JtTspcdmrtGUdse';
@@ -145,6 +145,32 @@ describe('a call with a payee that cannot be paid', () => {
     const data = Uint8Array.from([...before.data, type, 0, bytes.length, 0, ...bytes]);
     sandbox.chain.setAccount(address(PYUSD.address), { ...before, data });
     await refusal(sandbox, payer, 'mint_not_supported', () => payer.client.plan(seller.url));
+  });
+
+  it('keeps a known offer while the seller of a parallel call refuses a payment', async () => {
+    const usdc = offer();
+    let meanwhile: (() => Promise<unknown>) | undefined;
+    const payer = await payerOn(
+      sandbox,
+      { USDC: '1' },
+      {
+        fetch: async (input, init) => {
+          const work = meanwhile;
+          if (work !== undefined && String(init?.body).includes('getMultipleAccounts')) {
+            meanwhile = undefined;
+            await work();
+          }
+          return fetch(input, init);
+        },
+      },
+    );
+    terms = envelopeV2([usdc]);
+    await payer.client.plan(seller.url);
+    const both = envelopeV2([usdc, offer({ asset: sandbox.mints.PYUSD.address })]);
+    const known = await sellerOfTest((_, response) => answerTerms(response, both));
+    meanwhile = () => failureOf(payer.client.fetch(seller.url), 'payment_rejected');
+    const { payment } = await payer.client.plan(known.url);
+    expect(payment?.mint).toBe(sandbox.mints.USDC.address);
   });
 
   it("is refused before a swap when the payee's token account requires a memo", async () => {

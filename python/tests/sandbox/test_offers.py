@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+from typing import Callable
 
+import httpx
 from solders.transaction import VersionedTransaction
 
 from exact_change._solana.tokens import associated_token_address
@@ -71,6 +73,32 @@ def test_reads_the_payee_again_after_the_seller_has_refused_a_payment(
     sandbox.call("appendData", account, [8, 0, 1, 0, 1])
     error = failure_of(lambda: payer.client.plan(seller.url), "unsupported_offer")
     assert error.details["reason"] == "payee requires a memo before each transfer"
+
+
+class Meanwhile(httpx.HTTPTransport):
+    """Does something once as it reads accounts."""
+
+    work: Callable[[], object] | None = None
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        work = self.work
+        if work is not None and b"getMultipleAccounts" in request.read():
+            self.work = None
+            work()
+        return super().handle_request(request)
+
+
+def test_keeps_a_known_offer_while_the_seller_of_a_parallel_call_refuses_a_payment(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    transport = Meanwhile()
+    payer, usdc = make_payer(USDC="1", http_transport=transport), offer(sandbox)
+    refusing = make_seller(lambda _: terms(usdc))
+    known = make_seller(lambda _: terms(usdc, offer(sandbox, asset=sandbox.mint("PYUSD"))))
+    payer.client.plan(refusing.url)
+    transport.work = lambda: failure_of(lambda: payer.client.get(refusing.url), "payment_rejected")
+    plan = payer.client.plan(known.url)
+    assert (plan.payment is not None and plan.payment.mint) == usdc["asset"]
 
 
 def test_refuses_an_offer_with_other_decimals_than_its_mint(

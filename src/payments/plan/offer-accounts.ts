@@ -14,7 +14,7 @@ import {
 import type { TokenAccount } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
 import type { PaymentContext } from '../context.js';
-import { makeRoom } from '../memory.js';
+import { makeRoom, type KnownMint } from '../memory.js';
 import { reasons, swapEngine } from '../on-demand.js';
 import { firstBeside } from './pinned-holdings.js';
 import { readAccounts, type Read } from './read-accounts.js';
@@ -64,8 +64,8 @@ export async function readOfferAccounts(
   const accounts = await readAccounts(context, [...unknown], signal);
   const available = new Map(known.flatMap((facts) => [...facts.available]));
   const read: ReadOffer[] = [];
-  for (const offer of offers) {
-    const facts = await learnFacts(context, offer, accounts, available);
+  for (const [at, offer] of offers.entries()) {
+    const facts = await learnFacts(context, offer, known[at]?.facts, accounts, available);
     read.push('code' in facts ? { offer, error: facts } : { offer, facts });
   }
   // If an offer can be paid without a swap, the wallet's other holdings do not matter.
@@ -94,20 +94,17 @@ export function freshIn({ config: { runtime } }: PaymentContext): Fresh {
   return { from: now - BALANCE_MAX_AGE_MS, to: now + BALANCE_MAX_AGE_MS };
 }
 
-function programsOf({ memory, config }: PaymentContext, mint: Address): readonly Address[] {
-  const known = memory.mints.get(mint) ?? pinnedMint(config.network, mint);
-  // An unknown mint is read in the same round as the accounts that depend on its program, so read
-  // the accounts of both programs.
-  return known === undefined ? TOKEN_PROGRAMS : [known.tokenProgram];
-}
-
 /** Returns what is known of the wallet's accounts, and the addresses that have to be read. */
 async function lookUpKnown(context: PaymentContext, { mint, payTo, amount: price }: Offer) {
-  const { memory } = context;
-  const wallet = context.config.signer.address;
-  const unknown: Address[] = memory.mints.has(mint) ? [] : [mint];
+  const { memory, config } = context;
+  const wallet = config.signer.address;
+  const facts = memory.mints.get(mint);
+  const unknown: Address[] = facts ? [] : [mint];
   const available = new Map<Address, bigint>();
-  const programs = programsOf(context, mint);
+  const known = facts ?? pinnedMint(config.network, mint);
+  // An unknown mint is read in the same round as the accounts that depend on its program, so read
+  // the accounts of both programs.
+  const programs = known ? [known.tokenProgram] : TOKEN_PROGRAMS;
   for (const program of programs) {
     const source = associatedTokenAddress(wallet, mint, program);
     const destination = associatedTokenAddress(payTo, mint, program);
@@ -118,19 +115,20 @@ async function lookUpKnown(context: PaymentContext, { mint, payTo, amount: price
   }
   const isPayable = [...available.values()].some((balance) => balance >= price);
   const isShort = available.size === programs.length && !isPayable;
-  return { unknown, available, isPayable, isShort };
+  return { facts, unknown, available, isPayable, isShort };
 }
 
 async function learnFacts(
   context: PaymentContext,
   offer: Offer,
+  // The memory may have been emptied since the look-up: what was not read was known.
+  facts: KnownMint | undefined,
   accounts: Read,
   available: ReadonlyMap<Address, bigint>,
 ): Promise<OfferFacts | ExactChangeError> {
   const { mint, payTo } = offer;
   const { memory } = context;
   const { signer, network, runtime } = context.config;
-  let facts = memory.mints.get(mint);
   if (facts === undefined) {
     const account = accounts.get(mint)?.account;
     const pinned = pinnedMint(network, mint);
@@ -153,7 +151,7 @@ async function learnFacts(
   )
     return (await reasons()).otherDecimals(mint, decimals);
   const destination = associatedTokenAddress(payTo, mint, tokenProgram);
-  if (!memory.payees.has(destination)) {
+  if (accounts.has(destination)) {
     const isWallet = !isTokenProgram(accounts.get(payTo)?.account?.owner);
     const receiving = accounts.get(destination)?.account;
     const decoded = receiving ? await readAccount(receiving) : undefined;

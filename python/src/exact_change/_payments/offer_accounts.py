@@ -44,6 +44,7 @@ class ReadOffer(NamedTuple):
 
 
 class _Known(NamedTuple):
+    mint: KnownMint | None
     # Addresses to read.
     unknown: Sequence[Address]
     # Available base units of the wallet's accounts with a known balance.
@@ -72,8 +73,8 @@ def read_offer_accounts(
     accounts = yield from _read_all(context, list(unknown), signal)
     available = {address: amount for entry in known for address, amount in entry.available.items()}
     read: list[ReadOffer] = []
-    for offer in offers:
-        facts = yield from _learn(context, offer, accounts, available)
+    for offer, entry in zip(offers, known):
+        facts = yield from _learn(context, offer, entry.mint, accounts, available)
         read.append(ReadOffer(offer, facts))
     return read
 
@@ -95,9 +96,10 @@ def fresh_in(context: PaymentContext) -> Fresh:
 
 def _look_up(context: PaymentContext, offer: Offer) -> Steps[_Known]:
     memory, mint = context.memory, offer.mint
-    unknown: list[Address] = [] if mint in memory.mints else [mint]
+    facts = memory.mints.get(mint)
+    unknown: list[Address] = [mint] if facts is None else []
     available: dict[Address, int] = {}
-    known = memory.mints.get(mint) or pinned_mint(context.config.network, mint)
+    known = facts or pinned_mint(context.config.network, mint)
     # If the mint is unknown, its token program is read in this round too. The accounts depend on
     # it, so read them for both programs.
     programs = TOKEN_PROGRAMS if known is None else (known.token_program,)
@@ -113,7 +115,7 @@ def _look_up(context: PaymentContext, offer: Offer) -> Steps[_Known]:
             unknown += [offer.pay_to, destination]
     is_known = len(available) == len(programs)
     is_short = is_known and all(units < offer.amount for units in available.values())
-    return _Known(unknown, available, is_short)
+    return _Known(facts, unknown, available, is_short)
 
 
 def _read_all(
@@ -129,11 +131,15 @@ def _read_all(
 
 
 def _learn(
-    context: PaymentContext, offer: Offer, accounts: _Read, available: Mapping[Address, int]
+    context: PaymentContext,
+    offer: Offer,
+    facts: KnownMint | None,
+    accounts: _Read,
+    available: Mapping[Address, int],
 ) -> Steps[OfferFacts | ExactChangeError]:
+    # The memory may have been emptied since the look-up: what was not read was known.
     mint, pay_to, memory = offer.mint, offer.pay_to, context.memory
     wallet, network = context.config.wallet, context.config.network
-    facts = memory.mints.get(mint)
     if facts is None:
         account, _ = accounts.get(mint, (None, 0))
         decoded = None if account is None else decode_mint(account)
@@ -149,7 +155,7 @@ def _learn(
     if not _matches_claim(offer.claimed_decimals, decimals):
         return _other_decimals(mint, decimals)
     destination = associated_token_address(pay_to, mint, program)
-    if destination not in memory.payees:
+    if destination in accounts:
         payee, _ = accounts.get(pay_to, (None, 0))
         receiving, _ = accounts.get(destination, (None, 0))
         problem = _payee_problem(offer, destination, payee, receiving)
