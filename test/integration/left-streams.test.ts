@@ -50,6 +50,7 @@ describe('a paid stream of events with a reader that leaves it', () => {
   it.each([
     ['another event', 'data: {"a":1}\n\n'],
     ['text that quotes the last event', 'data: {"a":"data: [DONE]\n\n'],
+    ['text that quotes it before empty lines', `data: {"a":"data: [DONE]${'\n'.repeat(8)}`],
     ['a part of the last event', 'data: {"a":1}\n\ndata: [DONE]'],
   ])('is not paid again after %s', async (_, text) => {
     const payer = await payerOn(sandbox, { USDC: '1' });

@@ -15,7 +15,7 @@ type Bytes = Uint8Array<ArrayBuffer>;
 type Controller = ReadableStreamDefaultController<Bytes> | ReadableByteStreamController;
 
 /** The end of a stream of events in the API of OpenAI: some clients read no further. */
-const LAST_EVENT = /(^|\n)data: ?\[DONE\]\s+$/;
+const LAST_EVENT = /\ndata: ?\[DONE\]\s+$/;
 const LAST_EVENT_BYTES = 20;
 
 let forgotten: FinalizationRegistry<() => void> | undefined;
@@ -103,9 +103,11 @@ interface Tail {
 }
 
 function tailOf(reading: Reading): Tail {
-  let text = '';
+  let text = '\n';
   return {
     note(bytes) {
+      // The stream of a polyfill, or of a test, may have chunks of text.
+      if (!ArrayBuffer.isView(bytes)) return;
       text += String.fromCharCode(...bytes.subarray(-LAST_EVENT_BYTES));
       text = text.slice(-LAST_EVENT_BYTES);
     },

@@ -136,3 +136,18 @@ it.each<[string, (response: Response) => unknown, readonly string[]]>([
   giveUp();
   expect(ends).toEqual(expected);
 });
+
+it('leaves a stream readable whose chunks are text', async () => {
+  const chunks = new ReadableStream<string>({
+    start(controller) {
+      controller.enqueue('body');
+      controller.close();
+    },
+  });
+  const response = new Response(chunks);
+  const { ends } = watched(response);
+  const reader = response.body?.getReader();
+  expect(await reader?.read()).toEqual({ done: false, value: 'body' });
+  expect(await reader?.read()).toEqual({ done: true, value: undefined });
+  expect(ends).toEqual(['read']);
+});
