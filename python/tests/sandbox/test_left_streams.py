@@ -24,6 +24,7 @@ LAST = [
 OTHER = [
     pytest.param(b'data: {"a":1}\n\n', id="another event"),
     pytest.param(b'data: {"a":"data: [DONE]\n\n', id="text that quotes the last event"),
+    pytest.param(b'data: {"a":"data: [DONE]' + b"\n" * 8, id="that text before empty lines"),
     pytest.param(b"data: 1\n\ndata: [DONE]", id="a part of the last event"),
 ]
 SellStream = Callable[..., Seller]

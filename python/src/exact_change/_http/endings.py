@@ -18,7 +18,7 @@ from .._kernel.workers import workers
 from .._payments.call import BodyEnd
 
 # The end of a stream of events in the API of OpenAI: some clients read no further.
-_LAST_EVENT = re.compile(rb"(^|\n)data: ?\[DONE\]\s+\Z")
+_LAST_EVENT = re.compile(rb"\ndata: ?\[DONE\]\s+\Z")
 _LAST_EVENT_BYTES = 20
 
 
@@ -33,7 +33,7 @@ class Ending:
         self._is_begun = False
         self._is_told = False
         # The last bytes that the reader got.
-        self._tail = b""
+        self._tail = b"\n"
         self._unwatch: Callable[[], object] | None = None
         # The report that a finalizer began.
         self._telling: Task[None] | None = None
