@@ -55,9 +55,10 @@ export abstract class Interceptor {
     };
     this.#below = below;
     this.#stop = () => (active = false);
-    // Keep what other code adds to fetch, such as Bun's `fetch.preconnect`.
-    const wrapped = { [WRAPPED]: () => (active ? undefined : below) };
-    globalThis.fetch = Object.assign(fetch, below, wrapped);
+    // Keep what other code adds to fetch, such as Bun's `fetch.preconnect`. A wrapper that does the
+    // same must not copy our mark.
+    const mark = { value: () => (active ? undefined : below) };
+    globalThis.fetch = Object.defineProperty(Object.assign(fetch, below), WRAPPED, mark);
   }
 
   /**

@@ -343,6 +343,15 @@ describe('wrappers of other libraries', () => {
     expect(globalThis.fetch).toBe(seller);
   });
 
+  it('survive it also if they copy what is on the fetch below', () => {
+    const interceptor = new Stub();
+    const paying = globalThis.fetch;
+    const { wrapper } = wrapAsOtherLibrary();
+    Object.assign(wrapper, paying);
+    interceptor.restore();
+    expect(globalThis.fetch).toBe(wrapper);
+  });
+
   it('between two interceptors leave the original fetch, in every order of removal', async () => {
     const indexes = [0, 1, 2] as const;
     const orders = indexes.flatMap((a) =>
