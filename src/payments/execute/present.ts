@@ -6,7 +6,6 @@ import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
 import { protocolOfHeader, type SettlementClaim } from '../../protocols/protocol.js';
 import { attachReceipt, type Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
-import { outdateOffers } from '../memory.js';
 import { recovery } from '../on-demand.js';
 import { receiptOnceDecided, monitorPayment } from '../reconcile/payment-monitor.js';
 import { copyOfReceipt } from '../attempt-receipt.js';
@@ -150,8 +149,7 @@ export async function presentOnce(
     throw reason;
   });
   if (response.status === 402) {
-    // Read the accounts anew next time, because outdated facts are the likeliest own mistake.
-    outdateOffers(context.memory);
+    // Read the balance anew next time, because an outdated balance is the likeliest own mistake.
     await context.ledger.forget(open.attempt.payment.source).catch(() => undefined);
     return { response, word };
   }

@@ -3,6 +3,7 @@ import type { Emit } from '../../events.js';
 import { onAbort, throwIfAborted, untilAborted } from '../../internal/abort.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
 import type { PaymentContext } from '../context.js';
+import { outdateOffers } from '../memory.js';
 import { decidePayment } from '../reconcile/payment-monitor.js';
 import { outcomeOf, outcomes } from './outcomes.js';
 import {
@@ -28,6 +29,7 @@ export async function afterRefusal(
   within: AbortSignal,
 ): Promise<Delivered | Rejected> {
   const { call, emit } = showing;
+  outdateOffers(context.memory);
   const { askFirst, resign } = outcomes[outcomeOf(402, first.word)];
   if (askFirst) await untilAborted(askUntilDecided(context, open, emit, within), call.signal);
   // Ask the chain once before a second signature, because the seller's word may be wrong.
