@@ -71,13 +71,12 @@ async function fundingFor(
 
 /** Throws `insufficient_sol` if the SOL is too little even if the swap needs no priority fee. */
 async function checkSol(
-  { rpc, config, ledger }: PaymentContext,
+  { rpc, config }: PaymentContext,
   { lamports, legs }: WalletFacts,
   { signal }: FundingOptions,
 ): Promise<void> {
   const { signer, policy } = config;
-  const [held, minimum, ...rents] = await Promise.all([
-    ledger.held(signer.address),
+  const [minimum, ...rents] = await Promise.all([
     rpc.rent(0, { signal }),
     ...legs.map(async ({ account, mint }) =>
       account.exists
@@ -86,13 +85,12 @@ async function checkSol(
     ),
   ]);
   const rent = sumAmounts(rents);
-  const available = lamports - held;
   // If it is too little, say what is enough for any priority fee.
-  const isShort = available < SIGNATURE_LAMPORTS + rent + minimum;
+  const isShort = lamports < SIGNATURE_LAMPORTS + rent + minimum;
   const networkFee = isShort ? policy.maxFeeLamports : SIGNATURE_LAMPORTS;
   const none = { priorityFee: 0n, temporaryRent: 0n, wrapped: 0n, returned: 0n };
   const budget = { ...none, networkFee, rent };
-  checkBudget(signer.address, budget, available, minimum, policy.maxRentLamports);
+  checkBudget(signer.address, budget, lamports, minimum, policy.maxRentLamports);
 }
 
 /**

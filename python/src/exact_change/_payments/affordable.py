@@ -51,13 +51,12 @@ def _check(
     account = own_account_of(config.wallet, leg)
     if not needs_sol:
         return
-    held = yield from context.ledger.held(config.wallet)
     minimum = yield from context.rpc.rent(0, signal=signal)
     rent = 0
     if not account.exists:
         full = yield from context.rpc.rent(account_bytes(leg.mint), signal=signal)
         rent = creation_cost(account, full).takes
-    available, policy = wallet.lamports - held, config.policy
+    available, policy = wallet.lamports, config.policy
     # If it is too little, say what is enough for any priority fee.
     is_short = available < SIGNATURE_LAMPORTS + rent + minimum
     network_fee = policy.max_fee_lamports if is_short else SIGNATURE_LAMPORTS
