@@ -107,8 +107,8 @@ function tailOf(reading: Reading): Tail {
   return {
     note(bytes) {
       // Text has this method too: the stream of a polyfill, or of a test, may have chunks of text.
-      text += String.fromCharCode(...bytes.slice(-LAST_EVENT_BYTES));
-      text = text.slice(-LAST_EVENT_BYTES);
+      const last = String.fromCharCode(...bytes.slice(-LAST_EVENT_BYTES));
+      text = (text + last).slice(-LAST_EVENT_BYTES);
     },
     leave: () => (LAST_EVENT.test(text) ? reading.ended() : reading.left()),
   };

@@ -64,8 +64,9 @@ export async function readOfferAccounts(
   const accounts = await readAccounts(context, [...unknown], signal);
   const available = new Map(known.flatMap((facts) => [...facts.available]));
   const read: ReadOffer[] = [];
-  for (const [at, offer] of offers.entries()) {
-    const facts = await learnFacts(context, offer, known[at]?.facts, accounts, available);
+  for (const entry of known) {
+    const facts = await learnFacts(context, entry, accounts, available);
+    const { offer } = entry;
     read.push('code' in facts ? { offer, error: facts } : { offer, facts });
   }
   // If an offer can be paid without a swap, the wallet's other holdings do not matter.
@@ -95,8 +96,9 @@ export function freshIn({ config: { runtime } }: PaymentContext): Fresh {
 }
 
 /** Returns what is known of the wallet's accounts, and the addresses that have to be read. */
-async function lookUpKnown(context: PaymentContext, { mint, payTo, amount: price }: Offer) {
+async function lookUpKnown(context: PaymentContext, offer: Offer) {
   const { memory, config } = context;
+  const { mint, payTo, amount: price } = offer;
   const wallet = config.signer.address;
   const facts = memory.mints.get(mint);
   const unknown: Address[] = facts ? [] : [mint];
@@ -115,14 +117,13 @@ async function lookUpKnown(context: PaymentContext, { mint, payTo, amount: price
   }
   const isPayable = [...available.values()].some((balance) => balance >= price);
   const isShort = available.size === programs.length && !isPayable;
-  return { facts, unknown, available, isPayable, isShort };
+  return { offer, facts, unknown, available, isPayable, isShort };
 }
 
 async function learnFacts(
   context: PaymentContext,
-  offer: Offer,
   // The memory may have been emptied since the look-up: what was not read was known.
-  facts: KnownMint | undefined,
+  { offer, facts }: { readonly offer: Offer; facts: KnownMint | undefined },
   accounts: Read,
   available: ReadonlyMap<Address, bigint>,
 ): Promise<OfferFacts | ExactChangeError> {
@@ -143,12 +144,8 @@ async function learnFacts(
     memory.mints.set(mint, facts);
   }
   const { tokenProgram, decimals } = facts;
-  const { claimedDecimals } = offer;
-  if (
-    claimedDecimals !== undefined &&
-    claimedDecimals !== decimals &&
-    claimedDecimals !== String(decimals)
-  )
+  const right: readonly unknown[] = [undefined, decimals, String(decimals)];
+  if (!right.includes(offer.claimedDecimals))
     return (await reasons()).otherDecimals(mint, decimals);
   const destination = associatedTokenAddress(payTo, mint, tokenProgram);
   if (accounts.has(destination)) {

@@ -63,12 +63,11 @@ export async function receiptOnceDecided(
   emit: Emit,
   signal: AbortSignal | undefined,
 ): Promise<Receipt> {
-  if (isDecided(open)) return copyOfReceipt(open.attempt.receipt);
-  const { id } = open.attempt;
-  const monitored = context.wallet.monitored.get(id)?.open ?? open;
-  await untilAborted(monitorPayment(context, open, emit), signal);
-  if (!isDecided(monitored)) throwIfAborted(context.closing.signal);
-  return copyOfReceipt(monitored.attempt.receipt);
+  const { monitored } = context.wallet;
+  const decided = isDecided(open) ? open : (monitored.get(open.attempt.id)?.open ?? open);
+  if (!isDecided(open)) await untilAborted(monitorPayment(context, open, emit), signal);
+  if (!isDecided(decided)) throwIfAborted(context.closing.signal);
+  return copyOfReceipt(decided.attempt.receipt);
 }
 
 /** Milliseconds until the next try if the recovery code cannot be loaded: a page may be offline. */
