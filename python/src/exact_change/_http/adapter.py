@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import time
 from typing import Any, Callable, Iterator, Mapping, NamedTuple
@@ -216,7 +217,10 @@ def _read_within(raw: HTTPResponse, timeout: Any) -> None:
     connection: Any = raw.connection
     socket = getattr(connection, "sock", None)
     if socket is not None:
-        seconds = timeout[1] if isinstance(timeout, tuple) else timeout
+        seconds = timeout
+        # A pair has the limit of the connection first.
+        with contextlib.suppress(TypeError, ValueError):
+            _connect, seconds = timeout
         if isinstance(seconds, Timeout):
             # A copy, because a total counts from the start, and the caller may use it again.
             started = seconds.clone()
