@@ -14,13 +14,8 @@ import { offerOf } from '../helpers/settling.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 
-type Change = (ledger: Coordination['ledger']) => Partial<Coordination['ledger']>;
-
-/**
- * Makes a payment that its seller never settles, and a second client of the wallet. `own` and
- * `others` replace methods of the balance ledger of the first and of the second client.
- */
-async function unsettled(own: Change, others: Change) {
+/** Opens a file journal that goes when the test ends. */
+async function journalOfTest() {
   const directory = await mkdtemp(join(tmpdir(), 'exact-change-holds-'));
   const file = fileJournal(join(directory, 'journal.jsonl'));
   onTestFinished(async () => {
@@ -28,6 +23,17 @@ async function unsettled(own: Change, others: Change) {
     await file.close();
     await rm(directory, { recursive: true });
   });
+  return file;
+}
+
+type Change = (ledger: Coordination['ledger']) => Partial<Coordination['ledger']>;
+
+/**
+ * Makes a payment that its seller never settles, and a second client of the wallet. `own` and
+ * `others` replace methods of the balance ledger of the first and of the second client.
+ */
+async function unsettled(own: Change, others: Change) {
+  const file = await journalOfTest();
   const seller = await sellerOfTest((request, response) => {
     if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
     response.end('served for nothing');
@@ -179,13 +185,7 @@ describe('a swap that no node remembers', () => {
 
 describe('an attempt that another process ends before it holds its tokens', () => {
   it('fails with an error of the journal, not for a shortage of tokens', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'exact-change-holds-'));
-    const file = fileJournal(join(directory, 'journal.jsonl'));
-    onTestFinished(async () => {
-      await closePayers();
-      await file.close();
-      await rm(directory, { recursive: true });
-    });
+    const file = await journalOfTest();
     const journal: Journal = {
       ...file,
       // Without the hold: the balance may be unknown by then.

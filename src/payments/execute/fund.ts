@@ -59,7 +59,7 @@ export async function fundPayment(
     if (!context.config.autoSwap) {
       const { tooLittleHeld } = await reasons(signal);
       // Another process may have ended the attempt, which can hold no tokens then.
-      await context.journal.put(task.reservation.attempt);
+      await untilAborted(context.journal.put(task.reservation.attempt), signal);
       throw tooLittleHeld(ownerOf(context), offer, facts, false);
     }
     // The call that swaps into this mint holds the lock. Other calls wait for it, and mostly find
