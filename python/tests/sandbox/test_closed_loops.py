@@ -26,7 +26,7 @@ def test_runs_no_further_step_of_a_call_that_is_collected_after_its_loop_closed(
 ) -> None:
     """A step that goes on would monitor its payment forever and block all other calls."""
     options = sandbox.options(sandbox.wallet(USDC="1"))
-    url, is_over = f"{sandbox.api_url}/usdc", threading.Event()
+    url = f"{sandbox.api_url}/usdc"
 
     def leave() -> None:
         loop = asyncio.new_event_loop()
@@ -44,10 +44,11 @@ def test_runs_no_further_step_of_a_call_that_is_collected_after_its_loop_closed(
         assert not task.done()
         # Garbage collection closes the coroutine the same way.
         call.close()
-        is_over.set()
 
-    threading.Thread(target=leave, daemon=True).start()
-    assert is_over.wait(20)
+    leaving = threading.Thread(target=leave, daemon=True)
+    leaving.start()
+    leaving.join(20)
+    assert not leaving.is_alive()
     with Client(**options) as client:
         assert buy(client, url) in ("answered", "spent")
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
-from typing import Callable
+from typing import Callable, Sequence
 
 import httpx
+import pytest
 from solders.transaction import VersionedTransaction
 
 from exact_change._solana.tokens import associated_token_address
@@ -34,31 +35,30 @@ def test_refuses_a_payee_that_is_a_token_account(
     assert refusal(payer, seller) == "payee is a token account"
 
 
-def test_refuses_a_payee_that_requires_a_memo_before_each_transfer(
-    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+@pytest.mark.parametrize(
+    ("extension", "reason"),
+    [
+        # Token-2022's extension 8, of one byte.
+        ([8, 0, 1, 0, 1], "payee requires a memo before each transfer"),
+        # Extension 5, of 295 bytes: byte 262 says whether it takes plain transfers.
+        ([5, 0, 39, 1, *[1] * 262, 0, *[0] * 32], "payee takes confidential transfers alone"),
+    ],
+)
+def test_refuses_a_payee_that_takes_no_plain_transfer(
+    extension: Sequence[int],
+    reason: str,
+    sandbox: Sandbox,
+    make_payer: MakePayer,
+    make_seller: MakeSeller,
 ) -> None:
     """A swap would cost money, and the payment could not land."""
     payer, pyusd = make_payer(USDC="5", SOL="1"), sandbox.mints["PYUSD"]
     payee = sandbox.wallet(PYUSD="1").address
     account = associated_token_address(payee, pyusd["address"], pyusd["tokenProgram"])
-    # Token-2022's extension 8, of one byte.
-    sandbox.call("appendData", account, [8, 0, 1, 0, 1])
+    sandbox.call("appendData", account, extension)
     asked = offer(sandbox, payTo=payee, asset=pyusd["address"])
     seller = make_seller(lambda _: terms(asked))
-    assert refusal(payer, seller) == "payee requires a memo before each transfer"
-
-
-def test_refuses_a_payee_that_takes_confidential_transfers_alone(
-    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
-) -> None:
-    payer, pyusd = make_payer(PYUSD="1"), sandbox.mints["PYUSD"]
-    payee = sandbox.wallet(PYUSD="1").address
-    account = associated_token_address(payee, pyusd["address"], pyusd["tokenProgram"])
-    # Token-2022's extension 5, of 295 bytes: byte 262 says whether it takes plain transfers.
-    sandbox.call("appendData", account, [5, 0, 39, 1, *[1] * 262, 0, *[0] * 32])
-    asked = offer(sandbox, payTo=payee, asset=pyusd["address"])
-    seller = make_seller(lambda _: terms(asked))
-    assert refusal(payer, seller) == "payee takes confidential transfers alone"
+    assert refusal(payer, seller) == reason
 
 
 def test_reads_the_payee_again_after_the_seller_has_refused_a_payment(
