@@ -98,7 +98,7 @@ class Sandbox:
         """Ends the sandbox."""
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(10)
+        self._process.wait(60)
         self._out.close()
 
     @property

@@ -57,7 +57,7 @@ def sellers(whole_sandbox: Sandbox) -> Iterator[Sellers]:
     assert process.stdin is not None and process.stdout is not None
     yield Sellers(whole_sandbox, json.loads(process.stdout.readline()), earner)
     process.stdin.close()
-    process.wait(10)
+    process.wait(60)
     process.stdout.close()
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -191,7 +192,7 @@ def test_pays_from_threads_and_event_loops_of_a_wallet_in_parallel(
 
 
 async def test_waits_for_no_node_during_a_payment_of_a_warm_client(
-    sandbox: Sandbox, make_seller: MakeSeller
+    sandbox: Sandbox, make_seller: MakeSeller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     may_answer = threading.Event()
     may_answer.set()
@@ -208,12 +209,16 @@ async def test_waits_for_no_node_during_a_payment_of_a_warm_client(
         await client.warm()
         url = f"{sandbox.api_url}/usdc"
         await client.settled(await client.get(url))
+        # On a busy machine the blockhash would grow old before the payment.
+        now = time.time_ns()
+        monkeypatch.setattr(time, "time_ns", lambda: now)
         await client.warm()
         may_answer.clear()
         try:
             response = await asyncio.wait_for(client.get(url), 40)
         finally:
             may_answer.set()
+        monkeypatch.undo()
         assert response.status_code == 200
         receipt = await client.settled(response)
         assert receipt is not None and receipt.state == "settled"
