@@ -29,7 +29,8 @@ interface Call {
   readonly args: readonly unknown[];
 }
 
-const sandbox = await createSandbox();
+const SLOT_MS = 100;
+const sandbox = await createSandbox({ slotMs: SLOT_MS });
 const { rpcUrl, wsUrl, jupiterUrl, apiUrl, facilitatorUrl, relayerUrl } = sandbox;
 const { merchant, feePayer, mints, routes } = sandbox;
 
@@ -149,6 +150,7 @@ const ownCalls: Record<string, (...args: never[]) => unknown> = {
     relayer.restore();
     for (const control of [node, facilitator, api]) control.clearFaults();
     node.latencyMs = 0;
+    node.slotMs = SLOT_MS;
     node.intercept = undefined;
     await facilitator.start();
   },

@@ -107,26 +107,27 @@ async function startIn(directory: string): Promise<Postgres> {
     keeper = child;
     await untilLogged(child, 'database system is ready to accept connections');
   };
-  const kill = async () => {
+  const end = async (line?: string) => {
     const child = keeper;
     keeper = undefined;
     if (child === undefined) return;
     const exit = once(child, 'exit');
-    child.stdin?.end('keep\n');
+    child.stdin?.end(line);
     await exit;
   };
   await start();
   return {
     port,
     start,
-    kill,
+    kill: () => end('keep\n'),
     async createDatabase() {
       const name = `test_${randomUUID().replace(/-/g, '')}`;
       await withClient(address('postgres'), (client) => client.query(`create database ${name}`));
       return address(name);
     },
     async stop() {
-      await kill();
+      // The keeper removes the data 10 times as fast as Node, which is left what a `kill` kept.
+      await end();
       await rm(directory, { recursive: true, force: true });
     },
   };

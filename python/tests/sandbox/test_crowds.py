@@ -27,8 +27,10 @@ async def test_settles_120_parallel_payments_with_exact_sums(sandbox: Sandbox) -
     count = 120
     wallet = sandbox.wallet(SOL="0.5", USDC="5")
     before = sandbox.balance(sandbox.merchant, "USDC")
-    # On a busy machine, so many payments block a loop in debug mode for long.
+    # On a busy machine, so many payments block a loop in debug mode for long, and would outlive a
+    # blockhash of 15 s.
     timeouts = {"rpc": 60_000}
+    sandbox.call("set", "node.slotMs", 1_000)
     async with AsyncClient(**sandbox.options(wallet, timeouts=timeouts)) as client:
         landed: set[str] = set()
         all_landed = asyncio.Event()
