@@ -13,8 +13,7 @@ import {
 } from './account-balance.js';
 
 /**
- * Balances of a wallet's accounts, less the holds of payments and swaps in flight. An account is
- * the address of a token account, or the wallet's own address for lamports.
+ * Balances of a wallet's token accounts, less the holds of payments in flight. No attempt holds SOL.
  */
 export interface Ledger {
   /**

@@ -50,7 +50,7 @@ def own_account(row: Mapping[str, Any]) -> OwnAccount:
 
 
 def reserved_of(row: Mapping[str, Any]) -> ReservedAmounts:
-    return ReservedAmounts(int(row["input"]), int(row["output"]), int(row["lamports"]))
+    return ReservedAmounts(int(row["input"]), int(row["output"]))
 
 
 def facts_of(row: Mapping[str, Any]) -> SwapFacts:

@@ -59,7 +59,7 @@ function otherThan(random: Random, relay: Relay): Relay | undefined {
 function composition(random: Random, swapCase: (typeof good)[number], relay?: Relay) {
   const { wallet, inputMint, outputMint, maxIn, minOut } = swapCase.expected;
   const amount = (most: number) => (random.chance(0.6) ? 0n : BigInt(random.int(0, most)));
-  const reserved = { input: amount(1_000), output: amount(1_000), lamports: amount(1_000) };
+  const reserved = { input: amount(1_000), output: amount(1_000) };
   const lamports = () =>
     relay !== undefined && random.chance(0.7) ? 0n : BigInt(random.int(0, 2 ** 42));
   const source = ownAccount(random, wallet, inputMint);
@@ -77,7 +77,7 @@ function composition(random: Random, swapCase: (typeof good)[number], relay?: Re
     sourceExcess: excess(source),
     outputExcess: excess(output),
     reserved,
-    leeway: random.chance(0.5) ? reserved : { input: 0n, output: 0n, lamports: 0n },
+    leeway: random.chance(0.5) ? reserved : { input: 0n, output: 0n },
   };
   const compute = {
     unitLimit: random.int(50_000, 1_400_000),

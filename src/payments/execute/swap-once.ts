@@ -49,7 +49,6 @@ export async function runWrap(
     () =>
       signWrap(depsOf(context, task.signal), {
         ...{ amount, next: context.next },
-        reserved: () => reservedFor(context, WSOL_MINT, WSOL_MINT),
         onPlanned: async (expected: SwapOutlook) => task.onPlanned?.(takingOf(expected)),
         signal: task.signal,
       }),
@@ -188,8 +187,8 @@ async function waitForPayments(
   }
 }
 
-function sumOf({ input, output, lamports }: ReservedAmounts): bigint {
-  return input + output + lamports;
+function sumOf({ input, output }: ReservedAmounts): bigint {
+  return input + output;
 }
 
 function depsOf(context: PaymentContext, signal: AbortSignal | undefined): SwapDeps {
@@ -214,11 +213,7 @@ async function reservedFor(
     );
     return (await Promise.all(accounts)).reduce((sum, amount) => sum + amount);
   };
-  return {
-    input: await held(inputMint),
-    output: await held(outputMint),
-    lamports: await ledger.held(wallet),
-  };
+  return { input: await held(inputMint), output: await held(outputMint) };
 }
 
 /**

@@ -155,14 +155,14 @@ async function fundingOutOf(
 /** Returns the native SOL to wrap; undefined if it may not be wrapped or is too little. */
 async function wrapOf(
   context: PaymentContext,
-  { lamports, wallet }: Holdings,
+  { lamports }: Holdings,
   facts: OwnFacts,
   missing: bigint,
   { signal, except, exact }: FundingOptions,
 ): Promise<Funding | undefined> {
   const { swapFrom } = context.config;
   if (swapFrom?.includes(WSOL_MINT) === false || except?.has(WSOL_MINT) === true) return undefined;
-  const native = lamports - (await context.ledger.held(wallet)) - KEEP_LAMPORTS;
+  const native = lamports - KEEP_LAMPORTS;
   const asking = amountsFor(context, WSOL_MINT, facts, missing, exact, signal);
   // A wrap needs no price.
   const amounts = (await asking.catch(noneIfFailed)) ?? [missing];

@@ -104,7 +104,7 @@ export async function readHoldings(
   return { network, wallet, lamports: native.accounts[0]?.lamports ?? 0n, tokens };
 }
 
-/** Returns the base units of each token, and the lamports, that attempts hold. */
+/** Returns the base units of each token that attempts hold. */
 export async function reservedOf(
   context: PaymentContext,
   { wallet, tokens }: Holdings,
@@ -119,5 +119,5 @@ export async function reservedOf(
     WSOL_MINT,
     pinnedMint(context.config.network, WSOL_MINT)?.tokenProgram ?? '',
   );
-  return reserved.set(WSOL_MINT, (await ledger.held(wallet)) + (await ledger.held(wrapped)));
+  return reserved.set(WSOL_MINT, await ledger.held(wrapped));
 }

@@ -80,14 +80,13 @@ async function hasSol(
   outputMint: Address,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
-  const { rpc, config, ledger } = context;
+  const { rpc, config } = context;
   const { lamports, wallet } = await readFirstHoldings(context, signal);
-  const [held, minimum, rent] = await Promise.all([
-    ledger.held(wallet),
+  const [minimum, rent] = await Promise.all([
     rpc.rent(0, { signal }),
     newAccountRent(rpc, wallet, outputMint, { signal }),
   ]);
-  return lamports - held >= minimum + config.policy.maxFeeLamports + rent;
+  return lamports >= minimum + config.policy.maxFeeLamports + rent;
 }
 
 export function notRelayed(

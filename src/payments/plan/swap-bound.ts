@@ -25,7 +25,7 @@ export function takingOf(expected: SwapOutlook): SwapTaking {
   const { inputMint, outputMint, leeway } = expected;
   const { maxIn, minOut } = swappedAtMost(expected);
   const { networkFeeLamports, priorityFeeLamports, rentLamports } = expected;
-  const lamports = networkFeeLamports + priorityFeeLamports + rentLamports + leeway.lamports;
+  const lamports = networkFeeLamports + priorityFeeLamports + rentLamports;
   return {
     inputMint,
     outputMint,

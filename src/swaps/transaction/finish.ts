@@ -153,7 +153,6 @@ export function larger(a: ReservedAmounts, b: ReservedAmounts): ReservedAmounts 
   return {
     input: maxAmount(a.input, b.input),
     output: maxAmount(a.output, b.output),
-    lamports: maxAmount(a.lamports, b.lamports),
   };
 }
 

@@ -15,10 +15,9 @@ export interface ReservedAmounts {
   /** Base units of the input mint's account; wrapped SOL, if the input is SOL. */
   readonly input: bigint;
   readonly output: bigint;
-  readonly lamports: bigint;
 }
 
-export const nothingReserved: ReservedAmounts = { input: 0n, output: 0n, lamports: 0n };
+export const nothingReserved: ReservedAmounts = { input: 0n, output: 0n };
 
 /** State of the wallet on chain, and the amounts that other transactions of ours have reserved. */
 export interface SwapFacts {
@@ -56,7 +55,6 @@ export interface SwapPlan {
   readonly budget: LamportBudget;
   readonly floors: Floors;
   readonly leeway: ReservedAmounts;
-  /** Lamports of the wallet that no other transaction has reserved. */
   readonly availableLamports: bigint;
 }
 
@@ -77,7 +75,6 @@ export function planSwap(
   const leeway = {
     input: minAmount(facts.leeway.input, source.balance),
     output: minAmount(facts.leeway.output, output.balance),
-    lamports: minAmount(facts.leeway.lamports, facts.lamports),
   };
   const spendable = maxAmount(source.balance - reserved.input, 0n);
   const native = expected.inputMint === WSOL_MINT;
@@ -130,18 +127,17 @@ export function planSwap(
     : creationCost(output, facts.outputRent).uncounted;
   const sourceLeast = source.balance - leeway.input + source.uncounted;
   const outputLeast = output.balance - leeway.output + outputUncounted;
-  const availableLamports = maxAmount(facts.lamports - reserved.lamports, 0n);
   return {
     createSource: native && !source.exists,
     createOutput: !output.exists,
     sync: staying.filter(({ uncounted }) => uncounted > 0n).map(({ address }) => address),
     claims: claims.map(({ account }) => account),
-    ...{ wrap, closeSource, closeOutput, budget, leeway, availableLamports },
+    ...{ wrap, closeSource, closeOutput, budget, leeway, availableLamports: facts.lamports },
     floors: {
       wallet: expected.wallet,
       // A wallet that pays fees must keep at least 1 lamport; `checkBudget` decides if it can.
       lamports: maxAmount(
-        leastLamports(facts.lamports - leeway.lamports, budget),
+        leastLamports(facts.lamports, budget),
         expected.relay === undefined ? 1n : 0n,
       ),
       tokens: [

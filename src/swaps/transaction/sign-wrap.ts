@@ -13,7 +13,7 @@ import { nothingReserved } from './plan.js';
 import { intentOf, type SignedSwap, type SwapDeps, type SwapOrder } from './prepare.js';
 import { signMessage } from './sign.js';
 
-export interface WrapOrder extends Pick<SwapOrder, 'onPlanned' | 'reserved' | 'signal'> {
+export interface WrapOrder extends Pick<SwapOrder, 'onPlanned' | 'signal'> {
   /** Lamports to wrap. */
   readonly amount: bigint;
   /**
@@ -46,11 +46,11 @@ export async function signWrap(deps: SwapDeps, order: WrapOrder): Promise<Signed
   const { draft, compute, lifetime } = await finish({
     ...{ ...deps, options, walletMinimum, readAt: slot, next: order.next },
     unitPrice: Promise.resolve(UNIT_PRICE),
-    reserved: async () => order.reserved?.() ?? nothingReserved,
-    compose: (budget, blockhash, reserved) =>
+    reserved: async () => nothingReserved,
+    compose: (budget, blockhash) =>
       composeWrap({
         ...{ wallet, account, amount, rent, compute: budget, blockhash },
-        availableLamports: maxAmount(lamports - reserved.lamports, 0n),
+        availableLamports: lamports,
       }),
   });
   const expected = {
@@ -77,7 +77,6 @@ export interface WrapParts {
   readonly wallet: Address;
   readonly account: OwnAccount;
   readonly amount: bigint;
-  /** Lamports of the wallet that no other transaction has reserved. */
   readonly availableLamports: bigint;
   /** Lamports that creating the account costs; 0n if it exists. */
   readonly rent: bigint;

@@ -65,9 +65,9 @@ class MemoryBalances:
 
 
 class Ledger:
-    """Balances of a wallet's accounts, less the holds of payments and swaps in flight.
+    """Balances of a wallet's token accounts, less the holds of payments in flight.
 
-    An account is the address of a token account, or the wallet's own address for lamports.
+    No attempt holds SOL.
     """
 
     def __init__(self, store: BalanceStore) -> None:

@@ -192,8 +192,7 @@ class _Search(NamedTuple):
         return Tried(candidate, funded_by(candidate, quote))
 
     def _wrap(self) -> Steps[Funding | None]:
-        held = yield from self.context.ledger.held(self.holdings.wallet)
-        native = self.holdings.lamports - held - _KEEP_LAMPORTS
+        native = self.holdings.lamports - _KEEP_LAMPORTS
         amounts: Sequence[int] = [self._missing]
         # A wrap needs no price.
         with contextlib.suppress(ExactChangeError):
@@ -255,12 +254,10 @@ class _Search(NamedTuple):
             # Any wallet may create a second account of a token and give it to this wallet.
             held = yield from ledger.held(address)
             reserved[account.mint] = reserved.get(account.mint, 0) + held
-        held_sol = yield from ledger.held(wallet)
         pinned = pinned_mint(self.context.config.network, WSOL_MINT)
         if pinned is not None:
             wrapped = associated_token_address(wallet, WSOL_MINT, pinned.token_program)
-            held_sol += yield from ledger.held(wrapped)
-        reserved[WSOL_MINT] = held_sol
+            reserved[WSOL_MINT] = yield from ledger.held(wrapped)
         return reserved
 
     def _short(self) -> ExactChangeError:

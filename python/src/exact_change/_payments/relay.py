@@ -97,13 +97,11 @@ def with_relay(
 def _has_sol(context: PaymentContext, output_mint: Address, signal: Signal | None) -> Steps[bool]:
     """Returns whether the wallet has the lamports that a swap into a token may take at most."""
     holdings = yield from read_all_holdings(context, signal)
-    wallet = holdings.wallet
-    held = yield from context.ledger.held(wallet)
     minimum, rent = yield from both(
         context.rpc.rent(0, signal=signal),
-        new_account_rent(context.rpc, wallet, output_mint, signal),
+        new_account_rent(context.rpc, holdings.wallet, output_mint, signal),
     )
-    return holdings.lamports - held >= minimum + context.config.policy.max_fee_lamports + rent
+    return holdings.lamports >= minimum + context.config.policy.max_fee_lamports + rent
 
 
 def sign_swap_paid(

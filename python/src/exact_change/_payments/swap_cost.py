@@ -43,7 +43,7 @@ def taking_of(expected: SwapOutlook) -> SwapTaking:
         bounds.output_mint,
         expected.max_in + leeway.input,
         expected.min_out,
-        expected.network_fee + expected.priority_fee + expected.rent + leeway.lamports,
+        expected.network_fee + expected.priority_fee + expected.rent,
         leeway.output,
     )
 

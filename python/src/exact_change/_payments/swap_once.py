@@ -95,7 +95,6 @@ def run_wrap(
             _deps_of(context),
             context.config.wallet,
             amount,
-            lambda: _reserved_for(context, WSOL_MINT, WSOL_MINT),
             context.next,
             signal,
         )
@@ -268,4 +267,4 @@ def _reserved_for(
         for program in TOKEN_PROGRAMS:
             held += yield from ledger.held(associated_token_address(wallet, mint, program))
         amounts.append(held)
-    return ReservedAmounts(amounts[0], amounts[1], (yield from ledger.held(wallet)))
+    return ReservedAmounts(*amounts)

@@ -66,7 +66,6 @@ class SwapPlan(NamedTuple):
     budget: LamportBudget
     floors: Floors
     leeway: ReservedAmounts
-    # Lamports of the wallet that no other transaction has reserved.
     available_lamports: int
 
 
@@ -100,7 +99,6 @@ def plan_swap(
     leeway = ReservedAmounts(
         min(facts.leeway.input, source.balance),
         min(facts.leeway.output, output.balance),
-        min(facts.leeway.lamports, facts.lamports),
     )
     spendable = max(0, source.balance - facts.reserved.input)
     native = expected.input_mint == WSOL_MINT
@@ -155,14 +153,14 @@ def plan_swap(
         Floors(
             expected.wallet,
             # A wallet that pays fees must keep 1 lamport or more; `check_budget` decides if it can.
-            max(int(wallet_pays), budget.least(facts.lamports - leeway.lamports)),
+            max(int(wallet_pays), budget.least(facts.lamports)),
             (
                 TokenFloor(source, source_least + wrap - takes, close_source),
                 TokenFloor(output, output_least + brings, close_output),
             ),
         ),
         leeway,
-        max(0, facts.lamports - facts.reserved.lamports),
+        facts.lamports,
     )
 
 

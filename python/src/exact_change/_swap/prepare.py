@@ -190,7 +190,6 @@ def prepare_wrap(
     deps: SwapDeps,
     wallet: Address,
     amount: int,
-    reserved: Callable[[], Steps[ReservedAmounts]],
     next_: Callable[[str], Steps[int]],
     signal: Signal | None,
 ) -> Steps[PreparedSwap]:
@@ -206,9 +205,11 @@ def prepare_wrap(
         rent = deps.rpc.rent(account_bytes(mint), signal=signal)
     wallet_minimum, source_rent = yield from both(deps.rpc.rent(0, signal=signal), rent)
 
-    def compose(compute: ComputeBudget, blockhash: str, held: ReservedAmounts) -> Draft:
-        available = max(0, raw.lamports - held.lamports)
-        return compose_wrap(wallet, account, amount, available, source_rent, compute, blockhash)
+    def compose(compute: ComputeBudget, blockhash: str, _: ReservedAmounts) -> Draft:
+        return compose_wrap(wallet, account, amount, raw.lamports, source_rent, compute, blockhash)
+
+    def reserved() -> Steps[ReservedAmounts]:
+        return done(NOTHING_RESERVED)
 
     # The least price, because no other wallet competes for the wallet's own accounts.
     price = yield from start(done(1))

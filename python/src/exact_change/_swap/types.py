@@ -129,7 +129,6 @@ class ReservedAmounts(NamedTuple):
     input: int = 0
     # Base units of the output mint's account.
     output: int = 0
-    lamports: int = 0
 
     def larger(self, other: ReservedAmounts) -> ReservedAmounts:
         """Returns the larger value of each field."""

@@ -87,8 +87,8 @@ function compose(scenario: Scenario, lamports = 10n ** 15n) {
       sourceExcess: 0n,
       outputExcess: 0n,
     },
-    reserved: { input: 0n, output: scenario.reservedOutput, lamports: 0n },
-    leeway: { input: 0n, output: scenario.isStrict ? 0n : scenario.reservedOutput, lamports: 0n },
+    reserved: { input: 0n, output: scenario.reservedOutput },
+    leeway: { input: 0n, output: scenario.isStrict ? 0n : scenario.reservedOutput },
   };
   const instruction = fromKit(routeV2({ ...VENUE_SWAP, inAmount: 1n, quotedOutAmount: 1n }));
   const composed = composeSwap({
