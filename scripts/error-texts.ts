@@ -98,7 +98,7 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
     remedy: 'Tell the seller',
   },
   account_unusable: {
-    when: 'A token account of the wallet is frozen, or another wallet may spend from it or close it',
+    when: 'A token account of the wallet is frozen, another wallet may spend from it or close it, or each transfer to it needs a memo or must be confidential',
     remedy: 'Use another token, or repair the account',
   },
   unknown_mint: { when: 'No such token on this network', remedy: 'Check the mint and the network' },

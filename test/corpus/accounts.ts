@@ -76,6 +76,8 @@ export interface TokenAccount {
   readonly frozen?: boolean;
   /** Token-2022 alone: a transfer to the account needs a memo right before it. */
   readonly needsMemo?: boolean;
+  /** Token-2022 alone: the account takes confidential transfers alone. */
+  readonly isConfidential?: boolean;
 }
 
 export function tokenAccount(programAddress: Address, held: TokenAccount): ChainAccount {
@@ -101,10 +103,14 @@ export function tokenAccount(programAddress: Address, held: TokenAccount): Chain
         ] as const)),
   );
   // Token-2022: the kind of account (2), then the extensions ImmutableOwner (7), which is empty,
-  // and MemoTransfer (8).
+  // MemoTransfer (8), and ConfidentialTransferAccount (5), which allows no plain transfer.
   const memo = held.needsMemo === true ? concat(u16(8), u16(1), [1]) : [];
+  const confidential =
+    held.isConfidential === true ? concat(u16(5), u16(295), new Uint8Array(295)) : [];
   const extended =
-    programAddress === PROGRAMS.token2022 ? concat(base, [2], u16(7), u16(0), memo) : base;
+    programAddress === PROGRAMS.token2022
+      ? concat(base, [2], u16(7), u16(0), memo, confidential)
+      : base;
   return account(programAddress, extended);
 }
 

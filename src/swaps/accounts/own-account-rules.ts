@@ -50,4 +50,10 @@ export const ownAccountRules: readonly Rule<OwnAccountSubject>[] = [
     'A venue writes no memo, and the guard moves tokens of the account to itself.',
     ({ requiresMemo }) => !requiresMemo,
   ),
+  onHeld(
+    'own_account_confidential',
+    "the wallet's token account takes confidential transfers alone",
+    'A venue sends tokens by plain transfers, which fail.',
+    ({ isConfidential }) => isConfidential !== true,
+  ),
 ];

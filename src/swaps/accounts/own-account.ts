@@ -39,8 +39,8 @@ export interface RawAccount {
 }
 
 /**
- * Reads the wallet's own account. Throws `account_unusable` if it is frozen, belongs to another
- * wallet, or another key may spend from it or close it: the guard could not protect it.
+ * Reads the wallet's own account. Throws `account_unusable` if it breaks a rule of
+ * {@link ownAccountRules}: the guard could not protect it, or a venue could not pay into it.
  */
 export function readOwnAccount(
   wallet: Address,

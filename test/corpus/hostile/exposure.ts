@@ -202,6 +202,9 @@ const before: readonly Attack[] = [
   lying('with_data_of_the_system_program', () => PROGRAMS.system, new Uint8Array(8)),
   finding('needs_a_memo', 'own_account_memo', 'input', { needsMemo: true }, ['pyusd-usdc']),
   finding('needs_a_memo', 'own_account_memo', 'output', { needsMemo: true }, ['usdc-pyusd']),
+  finding('is_confidential', 'own_account_confidential', 'output', { isConfidential: true }, [
+    'usdc-pyusd',
+  ]),
 ];
 
 export const exposure = [

@@ -34,4 +34,5 @@ OWN_ACCOUNT_RULES: Sequence[Rule[OwnAccountSubject]] = (
         lambda held, subject: held.close_authority in (None, subject.wallet),
     ),
     _on_held("own_account_memo", lambda held, _subject: not held.requires_memo),
+    _on_held("own_account_confidential", lambda held, _subject: not held.is_confidential),
 )

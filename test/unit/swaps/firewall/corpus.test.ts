@@ -206,6 +206,7 @@ const FOLLOWED: Readonly<Record<string, readonly string[]>> = {
   own_account_delegate: ['account_unusable'],
   own_account_close_authority: ['account_unusable'],
   own_account_memo: ['account_unusable'],
+  own_account_confidential: ['account_unusable'],
 };
 
 const rulesOfTransactions = staticRuleIds().filter((id) => !(id in OF_INSTRUCTIONS));
