@@ -169,4 +169,5 @@ def token_of(row: Mapping[str, Any]) -> TokenAccount:
         row["isNative"],
         row["extensions"],
         row["requiresMemo"],
+        has_cpi_guard=row.get("hasCpiGuard"),
     )

@@ -198,7 +198,8 @@ export function candidates(): unknown[] {
         ...{
           isNative: mint === WSOL_MINT,
           extensions: [],
-          requiresMemo: false,
+          requiresMemo: random.chance(0.1),
+          ...(random.chance(0.1) ? { hasCpiGuard: true as const } : {}),
         },
         state: random.chance(0.9) ? ('initialized' as const) : ('frozen' as const),
       },

@@ -31,6 +31,8 @@ export interface TokenAccount extends PlainAccount {
   readonly requiresMemo: boolean;
   /** Whether a transfer to the account fails unless it is confidential. */
   readonly isConfidential?: true;
+  /** Whether no other program may transfer the wallet's tokens of the account, as a swap does. */
+  readonly hasCpiGuard?: true;
 }
 
 /**
@@ -94,6 +96,7 @@ export function decodeTokenAccount(account: Account): TokenAccount | undefined {
     ...(valueOf('confidentialTransferAccount')?.[TAKES_PLAIN_AT] === 0
       ? { isConfidential: true }
       : {}),
+    ...(valueOf('cpiGuard')?.[0] ? { hasCpiGuard: true } : {}),
   };
 }
 

@@ -38,17 +38,19 @@ export interface Candidate {
 /**
  * Returns the tokens to try, best first: in the caller's own order, or stablecoins, SOL, then other
  * tokens by amount. Leaves out the token to buy and tokens that look like an NFT. Also leaves out
- * accounts that are frozen or not the associated account, or that another key may spend from or
- * close.
+ * accounts that no swap can use, and SOL if the account for wrapped SOL is one.
  */
 export function orderCandidates(holdings: Holdings, choice: CandidateChoice): Candidate[] {
-  const { network } = holdings;
+  const { network, wallet } = holdings;
   const { outputMint, swapFrom, reserved } = choice;
-  const held = new Map(spendable(holdings).map(({ account }) => [account.mint, account.amount]));
-  held.set(
-    WSOL_MINT,
-    (held.get(WSOL_MINT) ?? 0n) + maxAmount(holdings.lamports - choice.keepLamports, 0n),
-  );
+  const own = holdings.tokens.filter((holding) => isOwn(wallet, holding));
+  const held = new Map([[WSOL_MINT, maxAmount(holdings.lamports - choice.keepLamports, 0n)]]);
+  for (const { account } of own) {
+    const { mint, amount } = account;
+    // A balance of one base unit is an NFT, or not worth a swap.
+    if (!isUsable(wallet, account)) held.delete(mint);
+    else if (amount > 1n) held.set(mint, (held.get(mint) ?? 0n) + amount);
+  }
   held.delete(outputMint);
   const candidates = [...held]
     .map(([mint, amount]) => ({ mint, available: amount - (reserved?.get(mint) ?? 0n) }))
@@ -63,17 +65,17 @@ export function orderCandidates(holdings: Holdings, choice: CandidateChoice): Ca
   return candidates.sort((a, b) => rank(a) - rank(b) || compare(b.available, a.available));
 }
 
-function spendable({ wallet, tokens }: Holdings): Holding[] {
-  return tokens.filter(({ address, account }) => {
-    const { mint, tokenProgram, amount } = account;
-    if (brokenBy(ownAccountRules, { wallet, mint, held: account }) !== undefined) return false;
-    // A balance of one base unit is an NFT, or not worth a swap.
-    return (
-      amount > 1n &&
-      isTokenProgram(tokenProgram) &&
-      address === associatedTokenAddress(wallet, mint, tokenProgram)
-    );
-  });
+function isOwn(wallet: Address, { address, account: { mint, tokenProgram } }: Holding): boolean {
+  return (
+    isTokenProgram(tokenProgram) && address === associatedTokenAddress(wallet, mint, tokenProgram)
+  );
+}
+
+function isUsable(wallet: Address, held: TokenAccount): boolean {
+  return (
+    held.hasCpiGuard !== true &&
+    brokenBy(ownAccountRules, { wallet, mint: held.mint, held }) === undefined
+  );
 }
 
 function compare(a: bigint, b: bigint): number {

@@ -54,6 +54,8 @@ class TokenAccount(NamedTuple):
     requires_memo: bool
     # Whether a transfer to the account fails unless it is confidential.
     is_confidential: bool | None = None
+    # Whether no other program may transfer the wallet's tokens of the account, as a swap does.
+    has_cpi_guard: bool | None = None
 
 
 _MINT_BYTES = 82
@@ -142,6 +144,7 @@ def decode_token_account(account: Account) -> TokenAccount | None:
         [extension_name(extension.type) for extension in extensions],
         values.get("memoTransfer", b"\0")[0] != 0,
         values.get("confidentialTransferAccount", b"\1" * 295)[_TAKES_PLAIN_AT] == 0 or None,
+        values.get("cpiGuard", b"\0")[0] != 0 or None,
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Mapping, NamedTuple, Sequence
 
 from .._base.network import TOKEN_PROGRAMS, WSOL_MINT, pinned_mint
+from .._firewall.own_accounts import OWN_ACCOUNT_RULES, OwnAccountSubject
+from .._firewall.rule import broken_by
 from .._solana.address import Address
 from .._solana.tokens import TokenAccount, associated_token_address
 
@@ -47,17 +49,20 @@ def order_candidates(holdings: Holdings, choice: CandidateChoice) -> list[Candid
     """Returns the tokens to try, best first.
 
     They are in the caller's own order, or stablecoins, SOL, then other tokens by amount. Leaves out
-    the token to buy and tokens that look like an NFT. Also leaves out accounts that are frozen or
-    not the associated account, or that another key may spend from or close.
+    the token to buy and tokens that look like an NFT. Also leaves out accounts that no swap can
+    use, and SOL if the account for wrapped SOL is one.
     """
-    network = holdings.network
-    held = {
-        holding.account.mint: holding.account.amount
-        for holding in holdings.tokens
-        if _is_spendable(holdings.wallet, holding)
-    }
-    native = max(0, holdings.lamports - choice.keep_lamports)
-    held[WSOL_MINT] = held.get(WSOL_MINT, 0) + native
+    network, wallet = holdings.network, holdings.wallet
+    held = {WSOL_MINT: max(0, holdings.lamports - choice.keep_lamports)}
+    for holding in holdings.tokens:
+        mint, amount = holding.account.mint, holding.account.amount
+        if not _is_own(wallet, holding):
+            continue
+        # A balance of one base unit is an NFT, or not worth a swap.
+        if not _is_usable(wallet, holding.account):
+            held.pop(mint, None)
+        elif amount > 1:
+            held[mint] = held.get(mint, 0) + amount
     held.pop(choice.output_mint, None)
     candidates = [
         Candidate(mint, amount - choice.reserved.get(mint, 0)) for mint, amount in held.items()
@@ -78,12 +83,13 @@ def order_candidates(holdings: Holdings, choice: CandidateChoice) -> list[Candid
     return sorted(candidates, key=lambda candidate: (rank(candidate), -candidate.available))
 
 
-def _is_spendable(wallet: Address, holding: Holding) -> bool:
+def _is_own(wallet: Address, holding: Holding) -> bool:
     address, account = holding
-    if account.owner != wallet or account.state != "initialized" or account.delegate is not None:
-        return False
-    if account.close_authority not in (None, wallet) or account.token_program not in TOKEN_PROGRAMS:
-        return False
-    # A balance of one base unit is an NFT, or not worth a swap.
-    associated = associated_token_address(wallet, account.mint, account.token_program)
-    return account.amount > 1 and address == associated
+    return account.token_program in TOKEN_PROGRAMS and address == associated_token_address(
+        wallet, account.mint, account.token_program
+    )
+
+
+def _is_usable(wallet: Address, held: TokenAccount) -> bool:
+    subject = OwnAccountSubject(wallet, held.mint, held)
+    return not held.has_cpi_guard and broken_by(OWN_ACCOUNT_RULES, subject) is None

@@ -253,6 +253,12 @@ describe('decodeTokenAccount', () => {
     expect([0, 1].map(taking)).toEqual([true, undefined]);
   });
 
+  it('says whether a CPI guard is on', () => {
+    const guarded = (on: number) =>
+      decodeTokenAccount(extended(tokenBytes(), 2, entry(11, [on])))?.hasCpiGuard;
+    expect([0, 1].map(guarded)).toEqual([undefined, true]);
+  });
+
   it('returns delegates, close authorities, wrapped SOL and frozen states', () => {
     const found = decodeTokenAccount(
       account(

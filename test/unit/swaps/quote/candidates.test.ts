@@ -80,9 +80,16 @@ describe('orderCandidates', () => {
     ['not the associated account', holding(BONK, 5n, { address: STRANGER })],
     ['of another wallet', holding(BONK, 5n, { owner: STRANGER })],
     ['of another program', holding(BONK, 5n, { tokenProgram: STRANGER })],
+    ['guarded against other programs', holding(BONK, 5n, { hasCpiGuard: true })],
     ['an NFT', holding(BONK, 1n)],
     ['empty', holding(BONK, 0n)],
   ])('omits a token account that is %s', (_, token) => {
     expect(order([token], {}, 0n)).toEqual([]);
+  });
+
+  it('omits SOL if its wrapped account cannot take part in a swap', () => {
+    const mints = (wrapped: Holding) => order([wrapped]).map(({ mint }) => mint);
+    expect(mints(holding(WSOL, 0n, { delegate: STRANGER }))).toEqual([]);
+    expect(mints(holding(WSOL, 5n, { delegate: STRANGER, address: STRANGER }))).toEqual([WSOL]);
   });
 });
