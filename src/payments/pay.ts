@@ -205,7 +205,9 @@ async function preparePayment(
     network,
     mint,
     amount: offer.amount.toString(),
-    ...{ decimals: facts.decimals, payTo, refused },
+    ...{ decimals: facts.decimals, payTo },
+    // Copies, because a listener must not change what an approver is shown.
+    refused: refused.map((refusal) => ({ ...refusal })),
   });
   const reserved: Attempt = {
     ...{ id, wallet: signer.address, network, state: 'reserved', delivered: false },

@@ -51,7 +51,9 @@ export function swapRecordOf(
   return {
     signature,
     ...{ inputMint, inAmount: `${inAmount}`, outputMint, outAmount: `${outAmount}`, provider },
-    ...(relay === undefined ? {} : { relayFee: { mint: relay.mint, amount: relay.fee } }),
+    ...(relay === undefined
+      ? {}
+      : { relayFee: Object.freeze({ mint: relay.mint, amount: relay.fee }) }),
   };
 }
 
