@@ -100,9 +100,11 @@ export function createDatabase(open: () => Promise<OpenPool>, timeoutMs: number)
   };
 
   // Read committed, whatever the database's default is: a session that waited for a lock must see
-  // the rows that the last holder wrote. The timeouts end a holder that lost its machine before TCP
-  // notices.
-  const begin = `begin isolation level read committed; set local lock_timeout = ${timeoutMs}; set local idle_in_transaction_session_timeout = ${timeoutMs}`;
+  // the rows that the last holder wrote. What caps count must not depend on the session: see
+  // `stored-functions.ts`. The timeouts end a holder that lost its machine before TCP notices.
+  const begin = `begin isolation level read committed; set local search_path = pg_catalog, pg_temp;
+    set local array_nulls = on; set local lock_timeout = ${timeoutMs};
+    set local idle_in_transaction_session_timeout = ${timeoutMs}`;
 
   const database: Database = {
     timeoutMs,

@@ -1,22 +1,22 @@
 import { ConfigError } from '../../../src/errors.js';
 import { lockedTransaction, queryOf, type Database, type Query } from './database.js';
-import { functionsOf } from './stored-functions.js';
+import { functionsOf, OWN_SETTINGS } from './stored-functions.js';
 import { lockKey } from './keys.js';
 import { statementsOf } from './statements.js';
 import type { Tables } from './tables.js';
 
 /** The version of the tables that this code reads and writes. */
-export const VERSION = 4;
+export const VERSION = 5;
 
 /** Statements that upgrade tables, by the version of the tables. */
 export const UPGRADES: Readonly<Record<string, (tables: Tables) => string>> = {
-  '2': (tables) =>
-    asCurrent(tables, `drop function "${tables.schema}".reserve; ${functionsOf(tables)}; `),
-  '3': (tables) => asCurrent(tables, ''),
+  '2': (tables) => `drop function "${tables.schema}".reserve; ${asCurrent(tables)}`,
+  '3': asCurrent,
+  '4': asCurrent,
 };
 
-function asCurrent(tables: Tables, functions: string): string {
-  return `${functions}${tallyOf(tables)}; update ${tables.version} set version = ${VERSION}`;
+function asCurrent(tables: Tables): string {
+  return `${functionsOf(tables)}; ${tallyOf(tables)}; update ${tables.version} set version = ${VERSION}`;
 }
 
 /**
@@ -67,7 +67,7 @@ async function create(query: Query, tables: Tables): Promise<void> {
  * such statements could deadlock.
  */
 function tallyOf({ schema, spent }: Tables): string {
-  return `create or replace function "${schema}".tally() returns trigger language plpgsql as $tally$
+  return `create or replace function "${schema}".tally() returns trigger language plpgsql ${OWN_SETTINGS} as $tally$
     declare owner text := case tg_op when 'DELETE' then old.wallet || ' ' || old.network else new.wallet || ' ' || new.network end;
     begin
       if tg_op = 'UPDATE' and (floor(old.at / 3600000), old.host, old.pay_to, old.mint, old.units, old.costs)

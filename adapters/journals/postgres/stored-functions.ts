@@ -25,6 +25,17 @@ const placesOf = (parameters: string, first = 0) =>
   Array.from({ length: countOf(parameters) }, (_, index) => `$${first + index + 1}`).join(', ');
 
 /**
+ * Settings of the functions, whatever the session has. Other schemas may have functions and
+ * operators of the names that Postgres uses, and a slot as text needs all of its digits.
+ */
+export const OWN_SETTINGS = 'set search_path = pg_catalog, pg_temp set extra_float_digits = 3';
+
+/** In a session of the role `replica`, no trigger keeps the sums of caps. */
+const REFUSES_REPLICAS = `if current_setting('session_replication_role') = 'replica' then
+        raise exception 'The journal needs a session_replication_role that fires triggers.';
+      end if;`;
+
+/**
  * Returns the stored functions. Each does its step inside the database: no lock waits for a network
  * round trip or for an ended process. With read committed transactions, each statement of a
  * function sees all rows committed before it began. So a statement after a lock sees the rows that
@@ -36,12 +47,12 @@ export function functionsOf(tables: Tables): string {
   const decided = Object.entries(attemptStates).flatMap(([state, { decided }]) =>
     decided ? [`'${state}'`] : [],
   );
-  const plain = 'language plpgsql as $body$ #variable_conflict use_column';
+  const plain = `language plpgsql ${OWN_SETTINGS} as $body$ #variable_conflict use_column`;
   // Another process may begin to keep events at any time; from then on, each write adds its events.
-  const askToTell = `if not telling and to_regclass('${endpoints}') is not null then return 'tell'; end if;`;
+  const askToTell = `${REFUSES_REPLICAS} if not telling and to_regclass('${endpoints}') is not null then return 'tell'; end if;`;
   return `
     -- As taking() of account-balance.ts: the book with what is taken; null if it is not there.
-    create function ${named('book_held')}(b jsonb, i text, amount numeric, since float8, until float8) returns jsonb language sql immutable as $body$
+    create or replace function ${named('book_held')}(b jsonb, i text, amount numeric, since float8, until float8) returns jsonb language sql immutable as $body$
       select b || jsonb_build_object(
         'made', (b->>'made')::bigint + 1,
         'holds', (b->'holds') || jsonb_build_object('id', i, 'amount', amount::text, 'ordinal', (b->>'made')::bigint))
@@ -52,14 +63,14 @@ export function functionsOf(tables: Tables): string {
     $body$;
 
     -- As release().
-    create function ${named('book_freed')}(b jsonb, i text) returns jsonb language sql immutable as $body$
+    create or replace function ${named('book_freed')}(b jsonb, i text) returns jsonb language sql immutable as $body$
       select jsonb_set(b, '{holds}', coalesce(
         (select jsonb_agg(h order by n) from jsonb_array_elements(b->'holds') with ordinality as e (h, n) where h->>'id' <> i),
         '[]'))
     $body$;
 
     -- As spend().
-    create function ${named('book_spent')}(b jsonb, i text, slot float8) returns jsonb ${plain}
+    create or replace function ${named('book_spent')}(b jsonb, i text, slot float8) returns jsonb ${plain}
     declare h jsonb; k jsonb := b->'known'; gone jsonb;
     begin
       select e into h from jsonb_array_elements(b->'holds') e where e->>'id' = i;
@@ -75,7 +86,7 @@ export function functionsOf(tables: Tables): string {
     end $body$;
 
     -- What goes along with the write of an attempt. Of one that is gone, the owner is not known.
-    create function ${named('along')}(w text, n text, i text, a jsonb) returns void ${plain}
+    create or replace function ${named('along')}(w text, n text, i text, a jsonb) returns void ${plain}
     begin
       if jsonb_array_length(a->'claim') > 0 then
         insert into ${claims} as c (id, instance, holder)
@@ -95,12 +106,17 @@ export function functionsOf(tables: Tables): string {
       end if;
     end $body$;
 
-    create function ${named('reserve')}(${RESERVE}) returns table (taken text, n text, used text, held text) ${plain}
+    create or replace function ${named('reserve')}(${RESERVE}) returns table (taken text, n text, used text, held text) ${plain}
     declare made text; b jsonb; a jsonb := $29::jsonb; h jsonb := a->'hold';
     begin
       if current_setting('transaction_isolation') <> 'read committed' then
         raise exception 'The journal needs transactions that are read committed by default.';
       end if;
+      -- Else the name of no host, payee or mint in a list of caps is the text NULL.
+      if not current_setting('array_nulls')::boolean then
+        raise exception 'The journal needs array_nulls to be on.';
+      end if;
+      ${REFUSES_REPLICAS}
       perform set_config('lock_timeout', $28, true);
       perform pg_advisory_xact_lock($27);
       with used as (${capRows(tables)}),
@@ -136,7 +152,7 @@ export function functionsOf(tables: Tables): string {
 
     -- What became of it: 'written'; the state that stands instead; null if there is none; or 'tell'.
     -- One that is decided stays as it is, and what goes along happens.
-    create function ${named('put')}(${PUT}) returns text ${plain}
+    create or replace function ${named('put')}(${PUT}) returns text ${plain}
     declare telling boolean := $18; standing text;
     begin
       ${askToTell}
@@ -152,7 +168,7 @@ export function functionsOf(tables: Tables): string {
     end $body$;
 
     -- The record of what was forgotten; null if there was nothing; or 'tell'.
-    create function ${named('release')}(i text, states text[], a text, telling boolean) returns text ${plain}
+    create or replace function ${named('release')}(i text, states text[], a text, telling boolean) returns text ${plain}
     declare gone text;
     begin
       ${askToTell}

@@ -134,10 +134,11 @@ class Database:
         """
         timeout = self.timeout_ms
         # Read committed, whatever the database's default is: a session that waited for a lock must
-        # see the rows that the last holder wrote. The timeouts end a holder that lost its machine
-        # before TCP notices.
+        # see the rows that the last holder wrote. What caps count must not depend on the session's
+        # settings. The timeouts end a holder that lost its machine before TCP notices.
         begin = (
-            f"begin isolation level read committed; set local lock_timeout = {timeout}; "
+            "begin isolation level read committed; set local search_path = pg_catalog, pg_temp; "
+            f"set local array_nulls = on; set local lock_timeout = {timeout}; "
             f"set local idle_in_transaction_session_timeout = {timeout}"
         )
 
