@@ -76,6 +76,14 @@ describe('options', () => {
   });
 });
 
+/** Waits until a number of sessions wait for locks. */
+function untilWaiting(sessions: number): Promise<unknown> {
+  const text = `select count(*)::int as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  return until(`${sessions} sessions wait`, async () =>
+    (await ask(text))[0]?.['n'] === sessions ? true : undefined,
+  );
+}
+
 function errorOf(work: () => unknown): ExactChangeError {
   try {
     work();
@@ -227,10 +235,7 @@ describe('tables', () => {
       await give('a');
       // The first reservation goes alone, the next two in one statement.
       const reserved = ['c', 'b', 'a'].map(reserve);
-      await until('a reservation waits', async () => {
-        const text = `select count(*)::int as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-        return (await ask(text))[0]?.['n'] === 1 ? true : undefined;
-      });
+      await untilWaiting(1);
       await give('b');
       await client.query('commit');
       expect(await Promise.all(reserved)).toEqual([undefined, undefined, undefined]);
@@ -248,19 +253,26 @@ describe('tables', () => {
     await withClient(address, async (client) => {
       const lock = (account: string | undefined) =>
         client.query('select from exact_change.books where account = $1 for update', [account]);
-      await client.query('begin');
+      // The release waits for 'b' last, so it finds the deadlock, unless this session looks later.
+      await client.query("set deadlock_timeout = '1h'; begin");
       await lock('b');
-      const released = journal.release('id', { free: accounts });
-      await until('the release waits', async () => {
-        const text = `select count(*)::int as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-        return (await ask(text))[0]?.['n'] === 1 ? true : undefined;
+      await withClient(address, async (third) => {
+        await third.query('begin');
+        await third.query("select from exact_change.books where account = 'a' for update");
+        const released = journal.release('id', { free: accounts });
+        await untilWaiting(1);
+        const locked = lock('a');
+        await untilWaiting(2);
+        await third.query('commit');
+        await locked;
+        await client.query('commit');
+        await released;
       });
-      await lock('a');
-      await client.query('commit');
-      await released;
     });
     expect(await Promise.all(accounts.map(ledger.held))).toEqual([0n, 0n]);
     await journal.close();
+    const text = `select deadlocks::int from pg_stat_database where datname = current_database()`;
+    expect(await ask(text)).toEqual([{ deadlocks: 1 }]);
   });
 
   it.each(['reserve', 'put'] as const)(

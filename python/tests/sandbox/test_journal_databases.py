@@ -14,7 +14,7 @@ from exact_change._journal.postgres.connection import Connection
 from exact_change._journal.postgres.database import Pool
 from exact_change._journal.postgres.failures import LostError
 from exact_change._kernel.hosts import threads
-from exact_change._kernel.steps import done
+from exact_change._kernel.steps import call, done
 from exact_change._kernel.task import Steps, begin
 
 from ..buyer import buy, journal_of
@@ -125,21 +125,32 @@ def test_counts_though_postgres_undid_a_deadlock(sandbox: Sandbox) -> None:
             threads.run(count(name))
         wire = Connection(address, end)
 
-        def ask(text: str, *values: str) -> Any:
-            return wire.query(text, values, end=end)
+        third = Connection(address, end)
 
-        def lock(name: str) -> None:
-            ask("select from exact_change.counters where name = $1 for update", name)
+        def ask(text: str) -> Any:
+            return wire.query(text, end=end)
+
+        def lock(name: str) -> str:
+            return f"select from exact_change.counters where name = '{name}' for update"
+
+        def until_waiting(count: str) -> None:
+            text = "select count(*)::text as n from pg_locks where not granted"
+            until("locks are waited for", lambda: third.query(text, [], end=end)[0]["n"] == count)
 
         ask("update exact_change.counters set used_at = now() - interval '2 days'")
-        ask("begin")
-        lock("b")
+        # The count waits for "b" last, so it finds the deadlock, unless this session looks later.
+        ask("set deadlock_timeout = '1h'; begin")
+        ask(lock("b"))
+        third.query(f"begin; {lock('a')}", end=end)
         counting = begin(threads, count("c"))
-        waiting = "select count(*)::text as n from pg_locks where not granted"
-        until("the count waits", lambda: ask(waiting)[0]["n"] == "1")
-        lock("a")
+        until_waiting("1")
+        locking = begin(threads, call(lambda: ask(lock("a"))))
+        until_waiting("2")
+        third.query("commit", end=end)
+        until("it has the other lock", lambda: locking.is_settled)
         ask("commit")
         wire.close()
+        third.close()
         until("it has ended", lambda: counting.is_settled)
         assert counting.result() == 1
 
