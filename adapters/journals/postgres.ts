@@ -21,6 +21,7 @@ import {
   borrowPool,
   ignored,
   openPool,
+  sharedPool,
   type OpenPool,
   type PostgresClient,
   type PostgresPool,
@@ -104,17 +105,16 @@ export function postgresJournal(options: PostgresJournalOptions): PostgresJourna
     throw refuse('timeoutMs', `must be whole milliseconds from 1 to ${MOST_MS}.`);
   }
   if (typeof keepsEvents !== 'boolean') throw refuse('outbox', 'must be true or false.');
-  const direct = createDatabase(opener(options, timeoutMs), timeoutMs);
-  const { database, closeGate } = guarded(
-    direct,
-    loadOnce(async () => {
-      await prepareTables(direct, tables);
-      if (!keepsEvents && !(await hasOutbox(queryOf(direct, 'tables'), tables))) return;
-      // Check pg-boss before any write: a process that cannot report a payment must not make it.
-      await prepareJobs(direct, jobSchema(schema));
-      await prepareEndpoints(direct, tables);
-    }),
-  );
+  const { pool, closePool } = sharedPool(opener(options, timeoutMs));
+  const direct = createDatabase(pool, timeoutMs);
+  const prepare = loadOnce(async () => {
+    await prepareTables(direct, tables);
+    if (!keepsEvents && !(await hasOutbox(queryOf(direct, 'tables'), tables))) return;
+    // Check pg-boss before any write: a process that cannot report a payment must not make it.
+    await prepareJobs(direct, jobSchema(schema));
+    await prepareEndpoints(direct, tables);
+  });
+  const { database, closeGate } = guarded(createDatabase(() => prepare().then(pool), timeoutMs));
   const channel = `exact_change_${digest(schema).slice(0, 16)}`;
   const events = outboxIn(database, tables, jobsIn(jobSchema(schema)), {
     tell: (query) => query('select pg_notify($1, $2)::text', [channel, JOBS]),
@@ -167,7 +167,7 @@ export function postgresJournal(options: PostgresJournalOptions): PostgresJourna
         await closeGate();
         await claims.clear(direct).catch(ignored);
         await session.close();
-        await direct.close();
+        await closePool();
       })();
       return closing;
     },

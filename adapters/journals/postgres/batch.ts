@@ -1,5 +1,6 @@
+import { onAbort, startDeadline } from '../../../src/internal/abort.js';
 import type { Database, Row } from './database.js';
-import { sqlStateOf } from './failure.js';
+import { failure, sqlStateOf } from './failure.js';
 import { reserveCall } from './stored-functions.js';
 import type { Tables } from './tables.js';
 
@@ -71,18 +72,28 @@ export function batched<T>(
   };
 
   return (key, value) =>
-    database.call(
-      step,
-      (inner) =>
-        new Promise((resolve, reject) => {
+    database.call(step, async (inner) => {
+      // The statement has a deadline of its own. A call that got into none by then fails.
+      const deadline = startDeadline(inner.timeoutMs, undefined);
+      try {
+        return await new Promise<Row | undefined>((resolve, reject) => {
           const call = { value, resolve, reject };
-          const queue = queues.get(key);
-          if (queue !== undefined) return void queue.push(call);
-          const started = [call];
-          queues.set(key, started);
-          void serve(inner, key, started);
-        }),
-    );
+          const queue = queues.get(key) ?? [];
+          onAbort(deadline.signal, () => {
+            const place = queue.indexOf(call);
+            if (place < 0) return;
+            queue.splice(place, 1);
+            reject(failure(step, deadline.signal.reason));
+          });
+          queue.push(call);
+          if (queues.has(key)) return;
+          queues.set(key, queue);
+          void serve(inner, key, queue);
+        });
+      } finally {
+        deadline.end();
+      }
+    });
 }
 
 /**

@@ -3,7 +3,7 @@ import { systemRuntime } from '../../../src/internal/runtime.js';
 import { stopwatch } from '../../../src/internal/stopwatch.js';
 import { createLocks } from '../../../src/journal/locks.js';
 import { closed, failure, pastDeadlock } from './failure.js';
-import { ignored, type OpenPool, type PostgresClient } from './pool.js';
+import { ignored, type PostgresClient, type PostgresPool } from './pool.js';
 import { LOCK } from './statements.js';
 
 /**
@@ -43,22 +43,12 @@ export interface Database {
   call<T>(step: string, work: (database: Database) => Promise<T>): Promise<T>;
   /** Returns a connection, which the caller must release. */
   checkOut(signal: AbortSignal): Promise<PostgresClient>;
-  close(): Promise<void>;
 }
 
-/** @param open - Called when the first connection is needed. */
-export function createDatabase(open: () => Promise<OpenPool>, timeoutMs: number): Database {
-  let opening: Promise<OpenPool> | undefined;
-  const poolOf = () => {
-    opening ??= open().catch((error: unknown) => {
-      opening = undefined;
-      throw error;
-    });
-    return opening;
-  };
-
+/** @param ready - Called for each connection. The wait for it is within the call's deadline. */
+export function createDatabase(ready: () => Promise<PostgresPool>, timeoutMs: number): Database {
   const checkOut = async (signal: AbortSignal): Promise<PostgresClient> => {
-    const connecting = poolOf().then(({ pool }) => pool.connect());
+    const connecting = ready().then((pool) => pool.connect());
     try {
       return await untilAborted(connecting, signal);
     } catch (error) {
@@ -123,7 +113,6 @@ export function createDatabase(open: () => Promise<OpenPool>, timeoutMs: number)
     connection: use,
     call: (_, work) => work(database),
     checkOut,
-    close: async () => (await opening?.catch(ignored))?.close(),
   };
   return database;
 }
@@ -171,18 +160,18 @@ export function lockedTransaction<T>(
 }
 
 /**
- * Returns a database with calls that wait until the tables are ready, and a function that closes its
- * gate: it refuses new calls, and resolves when all running calls have ended.
+ * Returns a database, and a function that closes its gate: it refuses new calls, and resolves when
+ * all running calls have ended.
  */
-export function guarded(
-  database: Database,
-  ready: () => Promise<void>,
-): { readonly database: Database; closeGate(): Promise<void> } {
+export function guarded(database: Database): {
+  readonly database: Database;
+  closeGate(): Promise<void>;
+} {
   const running = new Set<Promise<unknown>>();
   let isOpen = true;
   const pass = async <T>(step: string, work: () => Promise<T>): Promise<T> => {
     if (!isOpen) throw closed(step);
-    const call = ready().then(work);
+    const call = work();
     running.add(call);
     try {
       return await call;
@@ -197,10 +186,6 @@ export function guarded(
       transaction: (step, key, work) => pass(step, () => database.transaction(step, key, work)),
       connection: (step, work) => pass(step, () => database.connection(step, work)),
       call: (step, work) => pass(step, () => work(database)),
-      async checkOut(signal) {
-        await ready();
-        return database.checkOut(signal);
-      },
     },
     async closeGate() {
       isOpen = false;

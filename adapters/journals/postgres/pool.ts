@@ -32,6 +32,21 @@ export interface OpenPool {
   close(): Promise<void>;
 }
 
+/** Opens a pool when it is first needed, and again after a failure. */
+export function sharedPool(open: () => Promise<OpenPool>) {
+  let opening: Promise<OpenPool> | undefined;
+  return {
+    async pool(): Promise<PostgresPool> {
+      opening ??= open().catch((error: unknown) => {
+        opening = undefined;
+        throw error;
+      });
+      return (await opening).pool;
+    },
+    closePool: async (): Promise<void> => (await opening?.catch(ignored))?.close(),
+  };
+}
+
 // A listener that does nothing: without a listener, an "error" event of a client or pool ends the
 // process. The promise of the query rejects anyway.
 export const ignored = (): void => undefined;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import deque
 from typing import Sequence
@@ -11,7 +12,7 @@ from ..._kernel.steps import Forget, park
 from ..._kernel.task import Host, Steps, Wake, begin
 from .connection import Row, Value
 from .database import Database
-from .failures import state_of
+from .failures import state_of, unavailable
 from .statements import Statements
 
 # The most calls in one statement.
@@ -25,12 +26,20 @@ class _Waiting:
         self.values = values
         self.wake: Wake | None = None
 
-    def answer(self) -> Steps[Row]:
-        """Waits for the row of the stored function, and returns it."""
+    def answer(self, queue: deque[_Waiting], ms: float) -> Steps[Row]:
+        """Waits for the row of the stored function, and returns it.
 
-        def register(_host: Host, wake: Wake) -> Sequence[Forget]:
+        The statement has a deadline of its own. A call that got into none within ``ms`` fails.
+        """
+
+        def late() -> None:
+            with contextlib.suppress(ValueError):
+                queue.remove(self)
+                _fail(self, unavailable("reserve", TimeoutError("Its turn did not come in time.")))
+
+        def register(host: Host, wake: Wake) -> Sequence[Forget]:
             self.wake = wake
-            return ()
+            return [host.later(ms, late)]
 
         row: Row = yield park(register)
         return row
@@ -57,7 +66,7 @@ class BatchedReserve:
             begin(threads, self._serve(key, queue))
         else:
             queue.append(waiting)
-        return (yield from waiting.answer())
+        return (yield from waiting.answer(queue, self._database.timeout_ms))
 
     def _serve(self, key: str, queue: deque[_Waiting]) -> Steps[None]:
         while queue:

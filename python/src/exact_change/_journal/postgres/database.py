@@ -77,22 +77,25 @@ class Pool:
 class Gate:
     """Counts the running calls, so that ``close`` can wait for them.
 
-    A call runs once ``ready`` returns.
+    A call runs once ``ready`` returns, which gets the deadline of the call.
     """
 
-    def __init__(self, ready: Callable[[], Steps[None]], timeout_ms: int) -> None:
+    def __init__(self, ready: Callable[[float], Steps[None]], timeout_ms: int) -> None:
         self._ready = ready
         self._inside = Inside(timeout_ms)
         self._is_closed = False
 
-    def enter(self, step: str, work: Callable[[], Steps[T]]) -> Steps[T]:
+    def enter(self, step: str, end: float, work: Callable[[float], Steps[T]]) -> Steps[T]:
         """Runs a call. Raises ``journal_unavailable`` once the gate is closed."""
         if self._is_closed:
             raise closed(step)
 
         def inside() -> Steps[T]:
-            yield from self._ready()
-            return (yield from work())
+            try:
+                yield from self._ready(end)
+            except TimeoutError as error:
+                raise unavailable(step, error)
+            return (yield from work(end))
 
         return (yield from self._inside.run(inside))
 
@@ -117,9 +120,12 @@ class Database:
         """Returns the deadline of a call that begins now, by the monotonic clock."""
         return time.monotonic() + self.timeout_ms / 1000
 
-    def enter(self, step: str, work: Callable[[], Steps[T]]) -> Steps[T]:
-        """Runs a call that passes the gate."""
-        return work() if self._gate is None else self._gate.enter(step, work)
+    def enter(
+        self, step: str, work: Callable[[float], Steps[T]], end: float | None = None
+    ) -> Steps[T]:
+        """Runs a call that passes the gate within its deadline, which ``work`` gets."""
+        end = end or self.deadline()
+        return work(end) if self._gate is None else self._gate.enter(step, end, work)
 
     def query(
         self, step: str, text: str, values: Sequence[Value] | None = None
@@ -164,10 +170,9 @@ class Database:
 
     def use(self, step: str, work: Callable[[Query], T], end: float | None = None) -> Steps[T]:
         """Runs work with a connection, in a thread, until ``end`` at the latest."""
-        return self.enter(step, lambda: self._use(step, work, end))
+        return self.enter(step, lambda end: self._use(step, work, end), end)
 
-    def _use(self, step: str, work: Callable[[Query], T], end: float | None) -> Steps[T]:
-        end = end or self.deadline()
+    def _use(self, step: str, work: Callable[[Query], T], end: float) -> Steps[T]:
         pool = self.pool
 
         def perform() -> T:

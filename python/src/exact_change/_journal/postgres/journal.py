@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import time
 
 from ..._base.json_types import is_integer
 from ..._base.options import refuse
 from ..._kernel.fork import in_child
 from ..._kernel.hosts import threads
-from ..._kernel.steps import call, join, quiet
+from ..._kernel.steps import bounded, call, join, quiet
 from ..._kernel.task import Steps, Task, begin
 from ..ledger import Ledger
 from ..types import Owner
@@ -72,19 +73,16 @@ class Parts:
         """Returns whether locks or claims need a connection."""
         return self.locks.is_any or self.claims.is_any
 
-    def _ready(self) -> Steps[None]:
-        """Makes the tables if needed, and returns once they exist."""
+    def _ready(self, end: float) -> Steps[None]:
+        """Makes the tables if needed, and returns once they exist, or raises ``TimeoutError``."""
         task = self._prepared
-        if task is None:
+        # A failure may pass, so the next call tries again.
+        if task is None or task.error is not None:
             # Run it in threads: an event loop may end before other calls need the tables.
             task = self._prepared = begin(threads, prepare_tables(self.direct, self.statements))
-        try:
-            yield from join(task)
-        except Exception:
-            # The failure may pass, so the next call tries again.
-            if self._prepared is task:
-                self._prepared = None
-            raise
+        ms = max(0.0, (end - time.monotonic()) * 1000)
+        late = TimeoutError("The tables were not there in time.")
+        yield from bounded(ms, lambda: late, (), lambda _: join(task))
 
 
 class PostgresJournal:

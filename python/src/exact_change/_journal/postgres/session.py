@@ -70,12 +70,11 @@ class Session:
         ``work`` gets the holder key, and the id of the one server process that holds it. Raises
         ``journal_unavailable``, or ``invalid_option`` if a proxy does not keep the session.
         """
-        return self._database.enter(step, lambda: self._run(step, work))
+        return self._database.enter(step, lambda end: self._run(step, end, work))
 
-    def _run(self, step: str, work: Callable[[Query, str, str], T]) -> Steps[T]:
+    def _run(self, step: str, end: float, work: Callable[[Query, str, str], T]) -> Steps[T]:
         if self._is_closed:
             raise closed(step)
-        end = self._database.deadline()
         # Run it in threads: an event loop may end before other calls that wait for their turn.
         task = begin(threads, self._turn(self._last, step, end, work))
         self._last = task

@@ -1,0 +1,54 @@
+import { postgresJournal } from 'exact-change/journal/postgres';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { attemptOf, NOW } from '../../helpers/attempts.js';
+import { failureOf } from '../../helpers/payer.js';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const TIMEOUT_MS = 1_000;
+
+/** Returns a journal over a database that answers each statement after some time. */
+function journalOver(answer: (text: string) => { readonly ms: number; readonly rows?: object[] }) {
+  const client = {
+    on: () => undefined,
+    removeListener: () => undefined,
+    release: () => undefined,
+    query: (text: string) => {
+      const { ms, rows = [] } = answer(text);
+      return new Promise((resolve) => setTimeout(() => resolve({ rows }), ms));
+    },
+  };
+  const pool = { ...client, connect: () => Promise.resolve(client) };
+  return postgresJournal({ pool, timeoutMs: TIMEOUT_MS });
+}
+
+it('ends the first call in time although each statement that makes the tables is in time', async () => {
+  const journal = journalOver(() => ({ ms: 0.6 * TIMEOUT_MS }));
+  let isOver = false;
+  const call = failureOf(
+    journal.used({ wallet: 'wallet', network: 'network' }, [], NOW),
+    'journal_unavailable',
+  ).finally(() => (isOver = true));
+  await vi.advanceTimersByTimeAsync(TIMEOUT_MS);
+  expect(isOver).toBe(true);
+  await call;
+  await vi.runAllTimersAsync();
+});
+
+it('ends a reservation in time if the statements before it take long', async () => {
+  const journal = journalOver((text) => {
+    if (text.includes('tablename')) return { ms: 0, rows: [{ tablename: 'version' }] };
+    if (text.includes('max(version)')) return { ms: 0, rows: [{ version: '5' }] };
+    return { ms: text.includes('.reserve(') ? 0.9 * TIMEOUT_MS : 0 };
+  });
+  let refused = 0;
+  const reserve = () => journal.reserve(attemptOf(), []).catch(() => void (refused += 1));
+  const calls = Array.from({ length: 100 }, reserve);
+  await vi.advanceTimersByTimeAsync(TIMEOUT_MS);
+  // The first has its answer, and the second statement has 32 of them.
+  expect(refused).toBe(67);
+  await vi.runAllTimersAsync();
+  await Promise.all(calls);
+  expect(refused).toBe(67);
+});
