@@ -1,6 +1,6 @@
 import { postgresJournal, type PostgresJournal } from 'exact-change/journal/postgres';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { attemptOf, dayCap, listOf, NOW } from '../helpers/attempts.js';
+import { attemptOf, dayCap, fullAttemptOf, listOf, NOW } from '../helpers/attempts.js';
 import { createDatabase } from '../helpers/database.js';
 import { failureOf } from '../helpers/payer.js';
 import { withClient } from '../helpers/postgres.js';
@@ -102,6 +102,24 @@ describe('a database with functions and operators of the names that Postgres has
     const raised = { ...attempts[0]!, microUsd: '20000' };
     expect(await journal.raise(raised, [cap])).toMatchObject({ used: 20_000n });
   });
+});
+
+it('keeps texts of sellers and callers in a database that has no letters for them', async () => {
+  await change(`create database ${nameOf()}_latin encoding latin1 template template0`);
+  address = `${address}_latin`;
+  await openWith();
+  const attempt = attemptOf({ idempotencyKey: 'é 汉 🪙 \ud800', doubt: 'payment_rejected' });
+  await journal.reserve(attempt, []);
+  const { receipt } = fullAttemptOf();
+  const settlement = {
+    success: false,
+    transaction: '',
+    network: '',
+    errorReason: 'é 汉 🪙 \ud800',
+  };
+  const signed = { ...attempt, state: 'signed' as const, receipt: { ...receipt!, settlement } };
+  await journal.put(signed);
+  expect(await journal.similar(owner, '', 'é 汉 🪙 \ud800')).toEqual([signed]);
 });
 
 it('keeps the slot of a payment in a database that shortens numbers', async () => {

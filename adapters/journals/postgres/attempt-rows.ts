@@ -23,8 +23,19 @@ export function columnsOf(attempt: Attempt): unknown[] {
     cost.map(([, value]) => value.toString()),
     idempotencyKey === undefined ? null : digest(idempotencyKey),
     isFoundByRequest(attempt) ? digest(fingerprint) : null,
-    JSON.stringify(attempt),
+    asciiJson(attempt),
   ];
+}
+
+/**
+ * Returns JSON that a database of any encoding can store: a write after a payment must not fail
+ * because of a seller's text.
+ */
+export function asciiJson(value: object): string {
+  return JSON.stringify(value).replace(
+    /[\u0080-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
 
 export function recordOf(row: Row): Attempt {

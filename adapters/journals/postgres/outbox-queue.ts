@@ -7,6 +7,7 @@ import {
   type TakeOptions,
 } from '../../../src/outbox/outbox.js';
 import { laneOf, ofCaller, type Lane } from '../../../src/outbox/turns.js';
+import { asciiJson } from './attempt-rows.js';
 import type { Database, Query } from './database.js';
 import { digest, lockKey } from './keys.js';
 import { loadPeer } from './peer.js';
@@ -260,7 +261,7 @@ function insertOf(job: NextJob, place: number): PgBoss.JobInsert {
   return {
     name: QUEUE,
     // The job is JSON text inside the data, because `jsonb` refuses some strings (such as NUL).
-    data: { job: JSON.stringify(job) },
+    data: { job: asciiJson(job) },
     startAfter: timeOf(job.dueAt),
     singletonKey: keyOf(laneOf(job)),
     id: idOf(job, place),

@@ -69,6 +69,24 @@ def test_counts_by_the_functions_and_operators_of_postgres(own: str, sandbox: Sa
         assert threads.run(raised) == CapBlock(cap, 20_000)
 
 
+def test_keeps_texts_in_databases_and_sessions_of_other_encodings(sandbox: Sandbox) -> None:
+    address = made(sandbox)
+    change(address, "create database {name}_latin encoding latin1 template template0")
+    change(address, "alter database {name} set client_encoding = 'LATIN1'")
+    text = "é 汉 🪙 \ud800"
+    for place in (address, f"{address}_latin"):
+        with postgres_journal(place) as journal:
+            shared = journal.shared
+            given = attempt("a", idempotencyKey=text, url=f"https://api.test/{text}")
+            assert threads.run(shared.reserve(given, [])) is None
+            assert threads.run(shared.similar(OWNER, "", text)) == [given]
+        end = time.monotonic() + 60
+        wire = Connection(f"{place}?client_encoding=SQL_ASCII", end)
+        (row,) = wire.query("select record from exact_change.attempts", [], end=end)
+        wire.close()
+        assert row["record"].isascii()
+
+
 class Held:
     """Holds the statements with a text until it is freed."""
 

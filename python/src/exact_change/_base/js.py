@@ -14,6 +14,7 @@ from .json_types import is_list, is_record
 MAX_SAFE = 2**53 - 1
 # Half of a character: no encoding has it alone.
 SURROGATE = re.compile("[\ud800-\udfff]")
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -28,6 +29,11 @@ def stringify(value: object) -> str:
         text = _write(value)
     # UTF-8 cannot encode a lone surrogate, so it is escaped.
     return text if text.isascii() else SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+
+
+def stringify_ascii(value: object) -> str:
+    """As :func:`stringify`, in letters that a database of any encoding can store."""
+    return _BEYOND_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], stringify(value))
 
 
 def parse_json(text: str | bytes) -> Any:

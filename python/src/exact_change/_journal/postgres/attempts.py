@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
-from ..._base.js import stringify
+from ..._base.js import stringify, stringify_ascii
 from ..._kernel.task import Steps
 from ..._policy.caps import Cap, taken_of
 from ..._policy.hosts import plain_host, portless
@@ -273,7 +273,7 @@ def columns_of(attempt: Attempt) -> list[Value]:
         [str(value) for value in cost.values()],
         None if key is None else digest(key),
         digest(attempt["fingerprint"]) if is_found else None,
-        stringify(attempt),
+        stringify_ascii(attempt),
     ]
 
 
