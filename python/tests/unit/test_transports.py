@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import errno
 import gc
+import socket
+import threading
 import time
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,6 +18,8 @@ import pytest
 
 from exact_change import AsyncClient, Client, ExactChangeError, Service
 from exact_change._http.inner import loop_transport, thread_transport
+from exact_change._http.own import Request, ThreadHttp
+from exact_change._kernel.hosts import threads
 
 from ..conftest import MakeSeller
 from ..seller import Reply
@@ -171,3 +176,27 @@ def test_keeps_no_connection_of_closed_loops(make_seller: MakeSeller) -> None:
         asyncio.run(use())
     gc.collect()
     assert [loop() is None for loop in loops[:2]] == [True, True]
+
+
+def test_closes_a_connection_that_a_request_opens_while_the_client_closes(
+    make_seller: MakeSeller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seller, connect = make_seller(lambda _: Reply()), socket.create_connection
+    opened: list[socket.socket] = []
+    is_opening, is_closed = threading.Event(), threading.Event()
+
+    def slowly(*args: Any, **options: Any) -> socket.socket:
+        opened.append(connect(*args, **options))
+        is_opening.set()
+        assert is_closed.wait(20)
+        return opened[0]
+
+    monkeypatch.setattr(socket, "create_connection", slowly)
+    http = ThreadHttp(None, trust_env=False)
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(threads.run, http.send(Request("GET", seller.url), None))
+        assert is_opening.wait(20)
+        threads.run(http.close())
+        is_closed.set()
+        assert asked.result(20).status == 200
+    assert opened[0].fileno() == -1

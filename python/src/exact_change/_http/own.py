@@ -6,6 +6,7 @@ addresses of nodes hold keys.
 
 from __future__ import annotations
 
+import threading
 from typing import Any, Callable, Mapping, NamedTuple, Sequence, TypeVar
 
 import httpx
@@ -106,6 +107,9 @@ class ThreadHttp:
         self._trust_env = trust_env
         self._own_transport: httpx.BaseTransport | None = None
         self._is_closed = False
+        self._lock = threading.Lock()
+        # Number of requests that use the connections.
+        self._uses = 0
 
     def send(self, request: Request, signal: Signal | None) -> Steps[Answer]:
         # Make it here, in a turn: two threads would each make a transport.
@@ -115,19 +119,30 @@ class ThreadHttp:
 
     def close(self) -> Steps[None]:
         self._is_closed = True
-        if self._own_transport is not None:
-            yield from call(self._own_transport.close)
+        yield from call(self._close_unused)
 
     def _send(self, request: Request, signal: Signal | None) -> Answer:
-        transport = self._callers_transport or self._own_transport
-        if transport is None or (self._is_closed and self._own_transport is not None):
-            raise LostError("The client was closed.")
+        with self._lock:
+            self._uses += 1
         try:
+            transport = self._callers_transport or self._own_transport
+            if transport is None or (self._is_closed and self._own_transport is not None):
+                raise LostError("The client was closed.")
             return _send(transport, request, signal)
         finally:
-            # The port was closed while this request ran, so its connection may be open still.
-            if self._is_closed and self._own_transport is not None:
-                self._own_transport.close()
+            with self._lock:
+                self._uses -= 1
+            self._close_unused()
+
+    def _close_unused(self) -> None:
+        """Closes the connections of a closed port, once no request uses them.
+
+        A pool that is closed earlier forgets a connection that a request is still opening.
+        """
+        with self._lock:
+            is_unused = self._is_closed and self._uses == 0
+        if is_unused and self._own_transport is not None:
+            self._own_transport.close()
 
 
 class LoopHttp:
