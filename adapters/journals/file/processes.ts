@@ -94,7 +94,10 @@ async function mayRun(
   if (!exists(other)) return 'ended';
   const status = await statusOf(other);
   if (status === undefined) return 'lives';
-  const isSame = start === undefined || start === `${boot ?? ''} ${status.ticks}`;
+  const [itsBoot, itsTicks] = start?.split(' ') ?? ['', status.ticks];
+  // A process that is out of file descriptors cannot read its boot, which then proves nothing.
+  const isOtherBoot = itsBoot !== '' && boot !== undefined && itsBoot !== boot;
+  const isSame = itsTicks === status.ticks && !isOtherBoot;
   return !status.ended && isSame ? 'lives' : 'ended';
 }
 

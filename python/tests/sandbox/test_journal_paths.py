@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from exact_change import file_journal
+from exact_change._journal.file import signs
 from exact_change._journal.file.disk import OpenFile, create_file
 from exact_change._journal.file.line import encode_line, hex_crc
 from exact_change._journal.file.signs import Life, judge
@@ -107,6 +108,25 @@ def test_judges_a_process_by_its_id_if_this_user_cannot_reach_its_socket(
     sign = life.seat["sign"]
     (tmp_path / sign).symlink_to(sign)
     assert judge({**life.seat, **over}, str(tmp_path)) == verdict
+
+
+@pytest.mark.parametrize("reads_boot", ["the judge", "the judged process", "neither"])
+def test_judges_a_process_as_alive_if_there_was_no_file_descriptor_to_read_a_boot(
+    reads_boot: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = signs._text_of
+
+    def cut(path: str) -> str:
+        return "" if path.endswith("boot_id") else read(path)
+
+    if reads_boot != "the judged process":
+        monkeypatch.setattr(signs, "_text_of", cut)
+    life = Life(str(tmp_path))
+    life.end()
+    sign = life.seat["sign"]
+    (tmp_path / sign).symlink_to(sign)
+    monkeypatch.setattr(signs, "_text_of", read if reads_boot == "the judge" else cut)
+    assert judge(life.seat, str(tmp_path)) == "lives"
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows has no users with a number")

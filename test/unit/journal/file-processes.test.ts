@@ -129,6 +129,29 @@ describe('a process of a file journal', () => {
     expect(await nodeProcesses.judge(other, directory)).toBe(verdict);
   });
 
+  it.each(['the judge', 'the judged process'])(
+    'judges a process as alive if %s has no file descriptor to read its boot',
+    async (unread) => {
+      const read = fs.promises.readFile;
+      const out = vi.spyOn(fs.promises, 'readFile');
+      const limit = (isOut: boolean) =>
+        out.mockImplementation((path, ...rest) =>
+          isOut && String(path).endsWith('boot_id')
+            ? Promise.reject(new Error('EMFILE'))
+            : read(path, ...rest),
+        );
+      syncBuiltinESMExports();
+      onTestFinished(() => {
+        vi.restoreAllMocks();
+        syncBuiltinESMExports();
+      });
+      limit(unread === 'the judged process');
+      const other = await leaveFile();
+      limit(unread === 'the judge');
+      expect(await nodeProcesses.judge(other, directory)).toBe('lives');
+    },
+  );
+
   it('gets no access while a process on another host may live, until the sign of that process is removed', async () => {
     const other = { ...(await leaveFile()), host: 'another' };
     const header = encodeHeader();

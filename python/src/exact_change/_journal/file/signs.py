@@ -215,7 +215,7 @@ def _may_run(seat: Mapping[str, Any]) -> Verdict:
     if status is None:
         return "lives"
     state, ticks = status
-    is_same = "start" not in seat or seat["start"] == f"{_boot() or ''} {ticks}"
+    is_same = "start" not in seat or _is_start(seat["start"], ticks)
     return "lives" if state not in "ZX" and is_same else "ended"
 
 
@@ -228,6 +228,15 @@ def _status_of(pid: int) -> tuple[str, str] | None:
     # The second field is the program's name in parentheses, and may hold any character.
     fields = text[text.rfind(")") + 2 :].split(" ")
     return (fields[0], fields[19]) if len(fields) > 19 else None
+
+
+def _is_start(start: str, ticks: str) -> bool:
+    """Returns whether a process began at a start: at its ticks, and in this boot.
+
+    A process that is out of file descriptors cannot read its boot, which then proves nothing.
+    """
+    boot, _, at = start.rpartition(" ")
+    return at == ticks and boot in ("", _boot() or boot)
 
 
 def _boot() -> str | None:
