@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Callable, Iterator
+from typing import Callable, Iterator, Mapping
 
 import httpx
 import pytest
@@ -31,7 +31,8 @@ def silent(sandbox: Sandbox, make_seller: MakeSeller) -> Iterator[str]:
         if not seen.is_paid:
             return terms(offer(sandbox))
         settle(sandbox, seen, offer(sandbox))
-        return Reply(200, pieces=pieces())
+        closing = {"connection": "close"} if seen.headers.get("connection") == "close" else {}
+        return Reply(200, closing, pieces=pieces())
 
     yield make_seller(answer).url
     is_over.set()
@@ -48,8 +49,11 @@ def read_by_transport(payer: Payer, url: str) -> None:
         http.post(url, content=b"x")
 
 
-def _read_by_requests(payer: Payer, url: str, timeout: object) -> None:
+def _read_by_requests(
+    payer: Payer, url: str, timeout: object, headers: Mapping[str, str] = {}
+) -> None:
     with requests.Session() as session:
+        session.headers.update(headers)
         session.mount("http://", payer.client.adapter())
         session.request("POST", url, data=b"x", timeout=timeout)  # type: ignore[arg-type]
 
@@ -74,9 +78,15 @@ def read_by_requests_total(payer: Payer, url: str) -> None:
     _read_by_requests(payer, url, Timeout(1))
 
 
+def read_by_requests_closing(payer: Payer, url: str) -> None:
+    """Does the same, and the seller ends the connection with its answer."""
+    _read_by_requests(payer, url, 1, {"connection": "close"})
+
+
 READS = [
     *(read_by_client, read_by_transport),
     *(read_by_requests, read_by_requests_pair, read_by_requests_object, read_by_requests_total),
+    read_by_requests_closing,
 ]
 
 

@@ -213,9 +213,10 @@ class _RequestsCall:
 
 def _read_within(raw: HTTPResponse, timeout: Any) -> None:
     """Gives the reader of a paid answer the caller's timeout."""
-    # A short answer has come whole, and has no connection any more.
-    connection: Any = raw.connection
-    socket = getattr(connection, "sock", None)
+    # Its reader has the socket, also if the connection ends with this answer. A short answer has
+    # come whole, and has no reader any more.
+    reader: Any = getattr(getattr(raw, "_fp", None), "fp", None)
+    socket = getattr(getattr(reader, "raw", None), "_sock", None)
     if socket is not None:
         seconds = timeout
         # A pair has the limit of the connection first.
