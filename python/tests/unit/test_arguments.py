@@ -9,6 +9,8 @@ from solders.keypair import Keypair
 
 from exact_change import Client, ConfigError, Service
 
+from ..payer import failure_of
+
 KEY = str(Keypair.from_seed(bytes(32)))
 # Nothing listens there.
 NOWHERE = "http://127.0.0.1:9"
@@ -37,3 +39,9 @@ def test_refuses_an_idempotency_key_that_is_no_text(key: Any) -> None:
         with pytest.raises(ConfigError) as caught:
             client.get(NOWHERE, idempotency_key=key)
     assert caught.value.details == {"option": "idempotency_key"}
+
+
+@pytest.mark.parametrize("terms", [None, "{}", b"{}", [], object()])
+def test_refuses_to_pay_for_what_has_no_terms(terms: Any) -> None:
+    with Client(wallet_secret_key=KEY, rpc_url=NOWHERE) as client:
+        failure_of(lambda: client.pay(terms), "malformed_payment_required")

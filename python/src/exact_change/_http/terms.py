@@ -51,7 +51,8 @@ def required_terms(source: Any) -> PaymentRequired:
     if isinstance(source, Mapping):
         terms = parse_payment_required(body=cast("Mapping[str, Any]", source))
     else:
-        terms = terms_in(source)
+        # A response of another package, such as aiohttp, has no `status_code`.
+        terms = terms_in(source) if hasattr(source, "status_code") else None
     if terms is None:
         raise failure(
             "malformed_payment_required",
