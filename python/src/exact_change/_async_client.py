@@ -148,21 +148,20 @@ class AsyncClient(ClientBase, AsyncClosing):
         """See :meth:`exact_change.Client.plan`."""
         from ._http.replies import LoopReply
 
+        http = self._own_http()
         send_options = {
             name: options.pop(name) for name in ("follow_redirects", "auth") if name in options
         }
-        unpaid = {OPTIONS: {"unpaid": True}}
-        async with self._in_use() as http:
-            request = http.build_request(method, url, extensions=unpaid, **options)
-            response = await http.send(request, stream=True, **send_options)
-            try:
-                reply = LoopReply(response, bare(response.url), method)
-                signal, at = Signal(), bare(response.url)
-                return await self._payer.on_loop(
-                    lambda engine: engine.plan(reply, at, method, signal), signal
-                )
-            finally:
-                await response.aclose()
+        request = http.build_request(method, url, extensions={OPTIONS: {"unpaid": True}}, **options)
+        response = await http.send(request, stream=True, **send_options)
+        try:
+            reply = LoopReply(response, bare(response.url), method)
+            signal, at = Signal(), bare(response.url)
+            return await self._payer.on_loop(
+                lambda engine: engine.plan(reply, at, method, signal), signal
+            )
+        finally:
+            await response.aclose()
 
     async def pay(
         self, given: PaymentRequired | Mapping[str, Any] | Any, url: str | None = None
