@@ -181,7 +181,7 @@ function parseApiKey(option: string, key: unknown): string | undefined {
   return trimmed;
 }
 
-function parseBoolean(option: string, value: unknown): boolean {
+export function parseBoolean(option: string, value: unknown): boolean {
   if (typeof value !== 'boolean') throw refuse(option, 'must be true or false.');
   return value;
 }

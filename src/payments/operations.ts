@@ -1,3 +1,4 @@
+import { parseBoolean } from '../config/parse-options.js';
 import { parseSwapRequest } from '../config/swap-request.js';
 import { parseAmount } from '../amount.js';
 import { refuse, refuseUnknown } from '../internal/options.js';
@@ -42,7 +43,8 @@ export async function swap(
 ): Promise<SwapResult> {
   refuseUnknown(request, SWAP_FIELDS);
   refuseUnknown(options, SWAP_OPTIONS);
-  const { counted = false, noWorseThan, signal } = options;
+  const { noWorseThan, signal } = options;
+  const counted = parseBoolean('counted', options.counted ?? false);
   const emit = context.events.emitter(newId(context));
   await untilAborted(context.ready(), signal);
   const resolved = parseSwapRequest(await inBaseUnits(context, request, signal), context.config);

@@ -1,5 +1,6 @@
 import { isExactChangeError, type ExactChangeError, type Moved } from '../errors.js';
 import { amendError } from '../errors/amend.js';
+import { parseBoolean } from '../config/parse-options.js';
 import { throwIfAborted, untilAborted } from '../internal/abort.js';
 import { isCrossOrigin } from '../internal/origin.js';
 import type { Call } from '../internal/request.js';
@@ -121,6 +122,7 @@ export async function asPurchase<T extends Response | undefined>(
     if (turn !== undefined) await untilAborted(turn, call.signal);
     if (!isExactChangeError(terms))
       emit('payment.required', { url, method: call.method, offers: terms.accepts.length });
+    parseBoolean('repeatable', repeatable);
     const fingerprint = fingerprintOf(call, await call.replayable());
     const place = {
       url,

@@ -37,6 +37,8 @@ describe('a wrong argument', () => {
     [option: string, call: (client: Client, value: never) => Promise<unknown>, value: unknown]
   >([
     ['idempotencyKey', (client, idempotencyKey) => client.fetch(usdcApi, { idempotencyKey }), 7],
+    ['repeatable', (client, repeatable) => client.fetch(usdcApi, { repeatable }), 'false'],
+    ['counted', (client, counted) => client.swap(swap, { counted }), 'false'],
     ['mint', (client, mint) => client.balance(mint), 5],
     ['mint', (client, mint) => client.balance(mint), null],
     ['slipageBps', (client, request) => client.quote(request), { ...swap, slipageBps: 10 }],

@@ -45,3 +45,11 @@ def test_refuses_an_idempotency_key_that_is_no_text(key: Any) -> None:
 def test_refuses_to_pay_for_what_has_no_terms(terms: Any) -> None:
     with Client(wallet_secret_key=KEY, rpc_url=NOWHERE) as client:
         failure_of(lambda: client.pay(terms), "malformed_payment_required")
+
+
+@pytest.mark.parametrize("repeatable", ["false", "", 0, 1, None])
+def test_refuses_a_repeatable_that_is_neither_true_nor_false(repeatable: Any) -> None:
+    with Client(wallet_secret_key=KEY, rpc_url=NOWHERE) as client:
+        with pytest.raises(ConfigError) as caught:
+            client.get(NOWHERE, repeatable=repeatable)
+    assert caught.value.details == {"option": "repeatable"}

@@ -126,7 +126,10 @@ def options_of(request: httpx.Request) -> CallOptions:
             raise refuse("idempotency_key", "must be text.")
         # A member of an enum shows its name in text, but its value in the JSON of a journal.
         key = str.__str__(key)
-    return CallOptions(key, options.get("repeatable") is True)
+    repeatable = options.get("repeatable", False)
+    if not isinstance(repeatable, bool):
+        raise refuse("repeatable", "must be True or False.")
+    return CallOptions(key, repeatable)
 
 
 def is_planned(request: httpx.Request) -> bool:
