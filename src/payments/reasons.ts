@@ -3,7 +3,13 @@
  * extensions; `warm`. A payment loads it before it signs.
  */
 export { blockedBy } from '../policy/over-budget.js';
-export { frozenAccount, notPriced, otherDecimals, payeeProblem } from './plan/offer-problems.js';
+export {
+  feePayerProblem,
+  frozenAccount,
+  notPriced,
+  otherDecimals,
+  payeeProblem,
+} from './plan/offer-problems.js';
 export { tooLittleHeld } from './plan/short-of.js';
 export { chooseShort, nothingPayable } from './plan/choose-short.js';
 export { judgedMint } from './plan/supported-mint.js';

@@ -121,6 +121,20 @@ describe('a call with a payee that cannot be paid', () => {
     expect(error.details.reason).toBe('payee takes confidential transfers alone');
   });
 
+  it.each(['payee', 'wallet'])(
+    'is refused when a token account of the %s pays the fee',
+    async (of) => {
+      const payer = await payerOn(sandbox, { USDC: '1' });
+      const owner = of === 'payee' ? sandbox.merchant : payer.address;
+      const feePayer = await ownAccount(owner, 'USDC');
+      terms = envelopeV2([offer({ extra: { feePayer } })]);
+      const error = await refusal(sandbox, payer, 'unsupported_offer', () =>
+        payer.client.fetch(seller.url),
+      );
+      expect(error.details.reason).toBe('fee payer is a token account');
+    },
+  );
+
   it("reads the payee's token account again after a payment to it has not landed", async () => {
     terms = envelopeV2([offer()]);
     const payer = await payerOn(sandbox, { USDC: '1' });

@@ -35,6 +35,17 @@ def test_refuses_a_payee_that_is_a_token_account(
     assert refusal(payer, seller) == "payee is a token account"
 
 
+@pytest.mark.parametrize("of", ["payee", "wallet"])
+def test_refuses_a_fee_payer_that_is_a_token_account(
+    of: str, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer, usdc = make_payer(USDC="1"), sandbox.mints["USDC"]
+    owner = sandbox.merchant if of == "payee" else payer.client.address
+    account = associated_token_address(owner, usdc["address"], usdc["tokenProgram"])
+    seller = make_seller(lambda _: terms(offer(sandbox, extra={"feePayer": account})))
+    assert refusal(payer, seller) == "fee payer is a token account"
+
+
 @pytest.mark.parametrize(
     ("extension", "reason"),
     [

@@ -148,6 +148,9 @@ async function learnFacts(
   if (!right.includes(offer.claimedDecimals))
     return (await reasons()).otherDecimals(mint, decimals);
   const destination = associatedTokenAddress(payTo, mint, tokenProgram);
+  const source = associatedTokenAddress(signer.address, mint, tokenProgram);
+  if (offer.feePayer === destination || offer.feePayer === source)
+    return (await reasons()).feePayerProblem(offer);
   if (accounts.has(destination)) {
     const isWallet = !isTokenProgram(accounts.get(payTo)?.account?.owner);
     const receiving = accounts.get(destination)?.account;
@@ -163,7 +166,6 @@ async function learnFacts(
     makeRoom(memory.payees);
     memory.payees.add(destination);
   }
-  const source = associatedTokenAddress(signer.address, mint, tokenProgram);
   const own = accounts.get(source);
   let read = 0n;
   if (own !== undefined) {

@@ -23,6 +23,15 @@ export function otherDecimals(mint: Address, decimals: number): ProtocolError {
   );
 }
 
+/** Returns the error for an offer whose fee payer is an account of the payment: it cannot sign. */
+export function feePayerProblem({ feePayer }: Offer): ProtocolError {
+  return new ProtocolError(
+    'unsupported_offer',
+    `The fee payer ${feePayer} of the offer is a token account, which can pay no fee. The seller has to name its facilitator's wallet.`,
+    { details: { reason: 'fee payer is a token account' } },
+  );
+}
+
 /**
  * @param isWallet - Whether the payee is a wallet: then only its token account is the problem.
  * @param account - That account. In `exact` payments the compute-unit price comes right before the

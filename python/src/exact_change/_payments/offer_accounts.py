@@ -155,6 +155,14 @@ def _learn(
     if not _matches_claim(offer.claimed_decimals, decimals):
         return _other_decimals(mint, decimals)
     destination = associated_token_address(pay_to, mint, program)
+    source = associated_token_address(wallet, mint, program)
+    if offer.fee_payer in (destination, source):
+        return failure(
+            "unsupported_offer",
+            f"The fee payer {offer.fee_payer} of the offer is a token account, which can pay no "
+            "fee. The seller has to name its facilitator's wallet.",
+            {"reason": "fee payer is a token account"},
+        )
     if destination in accounts:
         payee, _ = accounts.get(pay_to, (None, 0))
         receiving, _ = accounts.get(destination, (None, 0))
@@ -163,7 +171,6 @@ def _learn(
             return problem
         make_room(memory.payees)
         memory.payees.add(destination)
-    source = associated_token_address(wallet, mint, program)
     balance = 0
     if source in accounts:
         account, slot = accounts[source]
