@@ -1,6 +1,7 @@
 import type { Client } from '../../src/client.js';
 import type { ClientOptions } from '../../src/config/options.js';
-import { createClient } from '../../src/index.js';
+import { createClient, isExactChangeError, type ExactChangeError } from '../../src/index.js';
+import { refuse } from '../../src/internal/options.js';
 import { fileJournal } from '../journals/file.js';
 import { fromFile } from './key-file.js';
 import { clientVariables, readVariables, type Readings } from './variables.js';
@@ -34,16 +35,33 @@ export function clientFromEnv(
   );
   const read = Object.entries(env).filter(([name]) => !replaced.includes(name));
   const readings = readVariables(Object.fromEntries(read), READINGS);
-  return createClient(
-    [...readings, options].reduce<ClientOptions>(
-      (merged, next) => ({
-        ...merged,
-        ...given(next),
-        policy: { ...merged.policy, ...given(next.policy) },
-      }),
-      {},
-    ),
+  const merged = [...readings, options].reduce<ClientOptions>(
+    (sum, next) => ({
+      ...{ ...sum, ...given(next) },
+      policy: { ...sum.policy, ...given(next.policy) },
+    }),
+    {},
   );
+  try {
+    return createClient(merged);
+  } catch (error) {
+    throw isExactChangeError(error, 'invalid_option') ? byVariable(error, options) : error;
+  }
+}
+
+/** Names the variable in an error for an option that the caller did not give. */
+function byVariable(
+  error: ExactChangeError<'invalid_option'>,
+  options: ClientOptions,
+): ExactChangeError {
+  const { option } = error.details;
+  const name = option.replace('policy.', '');
+  const snake = name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
+  const variable = ['', 'EXACT_CHANGE_', 'SOLANA_']
+    .map((prefix) => prefix + snake)
+    .find((known) => envVariables.includes(known));
+  if (variable === undefined || name in { ...options, ...options.policy }) return error;
+  return refuse(variable, error.message.replace(`Option ${option} `, ''), 'Variable');
 }
 
 /** Leaves out undefined fields, because they would undo a cap of the environment. */

@@ -108,6 +108,24 @@ describe('clientFromEnv', () => {
     await client.close();
   });
 
+  it.each([
+    ['WALLET_SECRET_KEY', {}],
+    ['SOLANA_RPC_URL', { SOLANA_RPC_URL: 'node' }],
+    ['EXACT_CHANGE_API_URL', { EXACT_CHANGE_API_URL: 'service' }],
+    ['EXACT_CHANGE_MAX_PER_DAY', { EXACT_CHANGE_MAX_PER_DAY: 'much' }],
+  ])('names the variable %s in its error', async (variable, env) => {
+    const wallet = variable === 'WALLET_SECRET_KEY' ? {} : { WALLET_SECRET_KEY: key };
+    const error = await failure(() => clientFromEnv({}, { ...wallet, ...env }));
+    expect([error.code, error.details]).toEqual(['invalid_option', { option: variable }]);
+    expect(error.message).toMatch(new RegExp(`^Variable ${variable} [im]`));
+  });
+
+  it('names an option of the caller in its error', async () => {
+    const env = { WALLET_SECRET_KEY: key, SOLANA_RPC_URL: 'http://127.0.0.1:9' };
+    const error = await failure(() => clientFromEnv({ rpcUrl: 'node' }, env));
+    expect(error.details).toEqual({ option: 'rpcUrl' });
+  });
+
   it('ignores the wallet of the environment when the caller passes a signer', () => {
     const signer = { address, signMessage: () => Promise.resolve(new Uint8Array(64)) };
     expect(clientFromEnv({ signer }, { WALLET_SECRET_KEY: 'no key' }).address).toBe(address);
@@ -145,7 +163,11 @@ describe('clientFromEnv', () => {
       { EXACT_CHANGE_AUTO_SWAP: 'yes' },
       'EXACT_CHANGE_AUTO_SWAP',
     ],
-    ['a cap that is not an amount', { EXACT_CHANGE_MAX_PER_DAY: 'lots' }, 'policy.maxPerDay'],
+    [
+      'a cap that is not an amount',
+      { EXACT_CHANGE_MAX_PER_DAY: 'lots' },
+      'EXACT_CHANGE_MAX_PER_DAY',
+    ],
     ['two wallets', { EXACT_CHANGE_KEY_FILE: file }, 'EXACT_CHANGE_KEY_FILE'],
   ])('refuses %s and names it', async (_, env, option) => {
     const error = await failure(() => clientFromEnv({}, { WALLET_SECRET_KEY: key, ...env }));
