@@ -23,7 +23,7 @@ function journalOver(answer: (text: string) => { readonly ms: number; readonly r
   return postgresJournal({ pool, timeoutMs: TIMEOUT_MS });
 }
 
-it('ends the first call in time although each statement that makes the tables is in time', async () => {
+it('ends the first call in time while each statement for the tables is in time', async () => {
   const journal = journalOver(() => ({ ms: 0.6 * TIMEOUT_MS }));
   let isOver = false;
   const call = failureOf(
