@@ -27,6 +27,7 @@ export async function checkRequest(
     throw (await reasons(call.signal)).requestProblem(policy, call, url, isReadable);
 }
 
-export function isSecure({ protocol, hostname }: URL): boolean {
-  return protocol === 'https:' || isLoopback(hostname);
+/** Whether a payment may go to a URL. Bun and Deno take a password in it, which records would keep. */
+export function isSecure({ protocol, hostname, username, password }: URL): boolean {
+  return (protocol === 'https:' || isLoopback(hostname)) && username + password === '';
 }

@@ -12,7 +12,8 @@ import { isSecure } from './check-request.js';
 export function checkOrigin(url: string): URL {
   const place = new URL(url);
   if (isSecure(place)) return place;
-  const { origin } = place;
+  const { origin, username, password } = place;
+  if (username + password !== '') throw refuse('url', 'must hold no user name or password.');
   throw new ProtocolError(
     'insecure_origin',
     "The place that asks for payment is not https, so a payment sent there could be stolen. Use the seller's https address; details.origin is the one that asked.",
