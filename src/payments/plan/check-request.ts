@@ -27,7 +27,7 @@ export async function checkRequest(
     throw (await reasons(call.signal)).requestProblem(policy, call, url, isReadable);
 }
 
-/** Whether a payment may go to a URL. Bun and Deno take a password in it, which records would keep. */
+/** Whether a payment may go to a URL. Bun and Deno take a password, which records would keep. */
 export function isSecure({ protocol, hostname, username, password }: URL): boolean {
   return (protocol === 'https:' || isLoopback(hostname)) && username + password === '';
 }
