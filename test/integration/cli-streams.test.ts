@@ -76,6 +76,21 @@ describe('exact-change and the streams of its process', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('State settled') });
   });
 
+  it('leaves a paid answer without end when the reader of standard output has ended', async () => {
+    const seller = await sellerOfTest((request, response) => {
+      if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
+      void settle(sandbox, request).then((settlement) => {
+        response.writeHead(200, settlementHeader({ ...settlement }));
+        const ticks = setInterval(() => response.write('tick '.repeat(1_000)), 20);
+        response.once('close', () => clearInterval(ticks));
+      });
+    });
+    const run = command.start([...paying, seller.url], await buyer());
+    run.child.stdout?.once('data', () => run.child.stdout?.destroy());
+    const { code, stderr } = await run.ended;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('State settled') });
+  });
+
   it.each([
     ['Pay?', ['fetch', url]],
     ['Swap?', ['swap', 'usdc', 'sol', '--amount', '0.1']],

@@ -10,18 +10,29 @@ export interface Sink {
   pipe(response: Response): Promise<undefined>;
 }
 
+/** Milliseconds in which an answer may end if nothing reads it any more. */
+const UNREAD_MS = 3_000;
+
 /** Returns a sink to standard output. A terminal gets clean text; a pipe or file, the raw bytes. */
 export function intoStdout({ stdout }: Terminal): Sink {
-  // A failed write ends nothing: the answer is read to its end, so that it counts as delivered.
+  let failedAt = Infinity;
   const write = (chunk: string | Uint8Array) =>
-    new Promise<void>((resolve) => void stdout.write(chunk, () => resolve()));
+    new Promise<void>((resolve) => {
+      stdout.write(chunk, (error) => {
+        if (error) failedAt = Math.min(failedAt, Date.now());
+        resolve();
+      });
+    });
   const clean = (text: string) => write(cleanForTerminal(text));
   return {
     write: clean,
     async pipe({ body }) {
       const decoder = new TextDecoder();
-      for await (const chunk of chunksOf(body))
+      for await (const chunk of chunksOf(body)) {
         await (stdout.isTTY ? clean(decoder.decode(chunk, { stream: true })) : write(chunk));
+        // Read on after a failed write, so that the answer counts as delivered if it ends.
+        if (Date.now() - failedAt > UNREAD_MS) break;
+      }
       if (stdout.isTTY) await clean(`${decoder.decode()}\n`);
       return undefined;
     },
