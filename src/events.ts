@@ -1,3 +1,4 @@
+import { isObject } from './internal/record.js';
 import type { ErrorCode, Funds, OfferRefusal } from './errors.js';
 import { nearest, refuse, ruleOfNames } from './internal/options.js';
 import type { Receipt, SwapResult } from './receipt.js';
@@ -185,10 +186,5 @@ export function createEvents(now: () => number): Events {
 }
 
 function isPromise(value: unknown): value is PromiseLike<unknown> {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'then' in value &&
-    typeof value.then === 'function'
-  );
+  return isObject(value) && 'then' in value && typeof value.then === 'function';
 }

@@ -1,3 +1,4 @@
+import { isObject } from '../internal/record.js';
 import { refuse } from '../internal/options.js';
 import { isAddress } from '../solana/address.js';
 import { createKeySigner, createSeedSigner, hasMethod, wrapSigner } from '../solana/keys.js';
@@ -27,7 +28,7 @@ export function parseSigner(options: ClientOptions): Signer {
 
 function readSigner(signer: NonNullable<ClientOptions['signer']>): Signer {
   const value: unknown = signer;
-  if (typeof value === 'object' && value !== null) {
+  if (isObject(value)) {
     if ('secretKey' in signer) return createKeySigner(signer.secretKey);
     const { address } = signer;
     if (isAddress(address)) {

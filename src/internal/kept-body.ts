@@ -1,5 +1,6 @@
 import { ProtocolError } from '../errors.js';
 import { onAbort, startDeadline } from './abort.js';
+import { isObject } from './record.js';
 import { readUpTo } from './read-up-to.js';
 
 /** The largest request body that is kept to be sent again. */
@@ -169,7 +170,7 @@ async function readKept(
 function notReplayable(): ProtocolError {
   return new ProtocolError(
     'body_not_replayable',
-    `The request body is larger than ${BODY_LIMIT_BYTES} bytes, broke off or did not end, so it cannot be sent again with a payment. Send a smaller body.`,
+    `The request body is larger than ${BODY_LIMIT_BYTES} bytes, broke off or did not end, so it cannot be sent again. Send a smaller body.`,
     { details: { limitBytes: BODY_LIMIT_BYTES } },
   );
 }
@@ -213,5 +214,5 @@ function keepWhole(copy: Request): ReadBody {
 
 /** Checks the shape, not the class: some fetches have streams of their own kind, or none. */
 export function isStream(body: unknown): body is ReadableStream<Uint8Array<ArrayBuffer>> {
-  return typeof body === 'object' && body !== null && 'getReader' in body;
+  return isObject(body) && 'getReader' in body;
 }

@@ -1,3 +1,5 @@
+import { isObject } from './record.js';
+
 /** Marks requests of the library itself, for every copy of the package. */
 const OWN: unique symbol = Symbol.for('exact-change.own-request');
 
@@ -7,9 +9,17 @@ const OWN: unique symbol = Symbol.for('exact-change.own-request');
  * which must not pay for it.
  */
 export function markOwnRequest(init: RequestInit): RequestInit {
-  return Object.assign(init, { [OWN]: true });
+  return Object.assign(init, uncached(), { [OWN]: true });
+}
+
+/**
+ * Returns a field that lets no cache answer. Next.js, for one, caches POST requests too. Old
+ * compatibility dates of Workers do not know the field, and throw if it is set.
+ */
+export function uncached(): Pick<RequestInit, 'cache'> | false {
+  return 'cache' in Request.prototype && { cache: 'no-store' };
 }
 
 export function isOwnRequest(init: RequestInit | null | undefined): boolean {
-  return typeof init === 'object' && init !== null && OWN in init;
+  return isObject(init) && OWN in init;
 }

@@ -7,8 +7,9 @@ import {
   keepStream,
   type KeptBody,
 } from './kept-body.js';
+import { uncached } from './own-request.js';
 import { takePlain, type CallParts, type Fetch, type Input } from './plain-call.js';
-import { isPlain } from './record.js';
+import { isObject, isPlain } from './record.js';
 
 // Headers that fetch itself drops when a redirect leaves the origin.
 const CREDENTIAL_HEADERS = ['authorization', 'cookie', 'host', 'proxy-authorization'] as const;
@@ -91,7 +92,7 @@ export function captureCall(
       if (!paysItself && following === undefined) return parts.send(fetch);
       try {
         const extra = {
-          ...(paysItself ? unfollowed(parts) : {}),
+          ...(paysItself && unfollowed(parts)),
           ...(following === undefined ? {} : { signal: following.signal }),
         };
         const response = await parts.send(withInit(fetch, extra));
@@ -114,9 +115,9 @@ export function captureCall(
         method: parts.method,
         headers: paid,
         ...(body === undefined ? {} : { body }),
-        // A redirect must not carry the payment header to another address, and no cache may answer.
+        // A redirect must not carry the payment header to another address.
         redirect: 'manual',
-        cache: 'no-store',
+        ...uncached(),
         signal: paidSignal,
       });
     },
@@ -184,7 +185,7 @@ function makeRequest(input: Input, init: RequestInit): Request {
 }
 
 function isRequest(input: unknown): input is Request {
-  return typeof input === 'object' && input !== null && 'headers' in input && 'signal' in input;
+  return isObject(input) && 'headers' in input && 'signal' in input;
 }
 
 // Typed as boolean, because the compiler knows only one class Request.
@@ -194,12 +195,7 @@ function isNative(input: Input): boolean {
 
 /** Checks the shape only, because older runtimes take signals of another implementation. */
 function isSignal(signal: unknown): signal is AbortSignal {
-  return (
-    typeof signal === 'object' &&
-    signal !== null &&
-    'aborted' in signal &&
-    'addEventListener' in signal
-  );
+  return isObject(signal) && 'aborted' in signal && 'addEventListener' in signal;
 }
 
 /**

@@ -155,7 +155,7 @@ export function afterPurchase(
   if (!isExactChangeError(error)) return error;
   const amended = amendError(error, {
     moved,
-    ...(unpaid === undefined ? {} : { response: unpaid }),
+    ...(unpaid && { response: unpaid }),
   });
   const { name, code, funds, message } = amended;
   if (name !== 'SettlementError') emit('payment.failed', { code, funds, message });

@@ -1,6 +1,7 @@
 import type { ClientConfig } from '../config/options.js';
 import { isExactChangeError } from '../errors.js';
 import { askedWait, MAX_WAIT_MS, withJitter } from '../internal/backoff.js';
+import { isObject } from '../internal/record.js';
 import type { Call } from '../internal/request.js';
 
 const FIRST_WAIT_MS = 250;
@@ -42,9 +43,8 @@ function isLost(error: unknown): boolean {
   // The fetch may be another client that pays: it has asked a person or has paid, so do not repeat.
   if (isExactChangeError(error)) return false;
   // Check the structure, not the class: a test environment or a frame has classes of its own.
-  const cause: unknown =
-    typeof error === 'object' && error !== null && 'cause' in error ? error.cause : undefined;
-  if (typeof cause !== 'object' || cause === null) return true;
+  const cause: unknown = isObject(error) && 'cause' in error ? error.cause : undefined;
+  if (!isObject(cause)) return true;
   // Headers that time out are no lost connection: the seller has had five minutes to answer.
   return 'code' in cause && cause.code !== 'UND_ERR_HEADERS_TIMEOUT';
 }
