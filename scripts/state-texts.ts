@@ -53,9 +53,9 @@ export const stateTexts: Readonly<Record<AttemptState, StateText>> = {
 
 /** For each of the `outcomes`, when the answer to a presented payment has it. */
 export const outcomeTexts: Readonly<Record<AnswerOutcome, string>> = {
-  success: 'Any 2xx.',
+  success: 'Any 2xx; a 304, which tells the caller that its own copy is the answer.',
   failure:
-    'A 3xx, 4xx or 5xx, also if it says that the payment is settled. A repeated call is the same purchase.',
+    'Another 3xx, 4xx or 5xx, also if it says that the payment is settled. A repeated call is the same purchase.',
   pending: '402 with `settlement_pending`: the payment was sent, but is not confirmed.',
   duplicate:
     '402 with `duplicate_settlement`: the same bytes are settled already, or are being settled.',

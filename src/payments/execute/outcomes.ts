@@ -26,7 +26,7 @@ export type AnswerOutcome = keyof typeof outcomes;
 
 export function outcomeOf(status: number, word: SettlementClaim): Exclude<AnswerOutcome, 'lost'> {
   if (status === 402) return rejectionOf(word);
-  return status >= 200 && status < 300 ? 'success' : 'failure';
+  return (status >= 200 && status < 300) || status === 304 ? 'success' : 'failure';
 }
 
 function rejectionOf({

@@ -130,8 +130,8 @@ export async function presentOnce(
   const protocol = protocolOfHeader(context.protocols, open.attempt.payment.header);
   const word = await protocol.readOutcome(response, { timeoutMs: timeouts.terms, signal });
   const { settlement } = word;
-  // As in `outcomes`, a 2xx answer is the delivery.
-  const delivered = response.ok;
+  // As in `outcomes`: a 304 tells the caller that its own copy is the answer.
+  const delivered = response.ok || response.status === 304;
   const receipt: Receipt = {
     ...open.attempt.receipt,
     ...(open.attempt.state === 'signed' ? { state: delivered ? 'pending' : 'uncertain' } : {}),

@@ -37,7 +37,9 @@ def outcome_of(status: int, word: SettlementClaim) -> Outcome:
     """Returns the outcome of an answer to a paid request."""
     if status == 402:
         return OUTCOMES[_rejection_of(word)]
-    return OUTCOMES["success" if 200 <= status < 300 else "failure"]
+    # A 304 tells the caller that its own copy is the answer.
+    is_delivery = 200 <= status < 300 or status == 304
+    return OUTCOMES["success" if is_delivery else "failure"]
 
 
 def _rejection_of(word: SettlementClaim) -> str:

@@ -34,6 +34,8 @@ const CASES: Readonly<Record<Exclude<AnswerOutcome, 'lost'>, readonly Case[]>> =
     [201, undefined, undefined],
     [204, undefined, undefined],
     [299, undefined, undefined],
+    [304, settled, undefined],
+    [304, undefined, undefined],
   ],
   failure: [
     [302, undefined, undefined],
