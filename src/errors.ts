@@ -1,3 +1,4 @@
+import { isObject } from './internal/record.js';
 import {
   CODES,
   isErrorCode,
@@ -146,8 +147,7 @@ export function isExactChangeError<C extends ErrorCode = ErrorCode>(
   code?: C,
 ): value is ExactChangeError<C> {
   try {
-    if (typeof value !== 'object' || value === null || !(BRAND in value) || !('code' in value))
-      return false;
+    if (!isObject(value) || !(BRAND in value) || !('code' in value)) return false;
     return code === undefined || value.code === code;
   } catch {
     // Not even a look at it is allowed: a revoked proxy, or an object of a frame that is gone.

@@ -7,12 +7,12 @@ export function isObject(value: unknown): value is object {
 
 /** Whether a value, such as parsed JSON, is an object with fields: no list, and not null. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject(value) && !Array.isArray(value);
 }
 
 /** Whether a value is an object that inherits no fields, so that it can be copied. */
 export function isPlain(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false;
+  if (!isObject(value)) return false;
   const prototype: unknown = Reflect.getPrototypeOf(value);
   return prototype === null || prototype === Object.prototype;
 }

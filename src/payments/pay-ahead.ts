@@ -11,10 +11,12 @@ import type { Rejected } from './execute/present.js';
 import { presentOrResign, presentThen, type SignFor } from './execute/resign.js';
 import { asPurchase, signFor, type CallOptions } from './pay.js';
 import type { RefuseOffer } from './plan/choose.js';
-import { forgetStableTerms } from './plan/stable-terms.js';
+import { forgetStableTerms, stableTermsOf } from './plan/stable-terms.js';
 import { alreadySpent } from './reconcile/earlier-errors.js';
 import { receiptOnceDecided } from './reconcile/payment-monitor.js';
 import type { Buying } from './task.js';
+
+export { noteTerms } from './plan/stable-terms.js';
 
 /**
  * Pays a call with its first request, by the terms of an earlier call. Resolves to undefined if the
@@ -23,9 +25,10 @@ import type { Buying } from './task.js';
 export async function payByTerms(
   context: PaymentContext,
   call: Call,
-  terms: PaymentRequired,
   options: CallOptions,
 ): Promise<Response | undefined> {
+  const terms = stableTermsOf(context, call);
+  if (terms === undefined) return undefined;
   // A body that is too large or too slow cannot be paid for, but the seller may ask for no payment.
   const isReplayable = await call.replayable().then(
     () => true,

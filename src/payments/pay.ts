@@ -19,7 +19,7 @@ import type { SignFor } from './execute/resign.js';
 import { signPayment } from './execute/sign-payment.js';
 import { checkRequest } from './plan/check-request.js';
 import { choose, spendOf, type Choice, type RefuseOffer } from './plan/choose.js';
-import { noteCharge, stableTermsOf } from './plan/stable-terms.js';
+import { makeRoom } from './memory.js';
 import { fingerprintOf, resumeEarlierPayment, underKey } from './reconcile/find-earlier.js';
 import { throwUnread } from './reconcile/key-errors.js';
 import { resumeOnce } from './reconcile/resume-once.js';
@@ -50,7 +50,10 @@ export async function payForCall(
   terms: PaymentRequired | ExactChangeError,
   options: CallOptions,
 ): Promise<Response> {
-  const at = context.config.runtime.now();
+  const { config, memory } = context;
+  const at = config.runtime.now();
+  // Without `presign` no terms are kept. Do not wait for the code, which may never arrive.
+  const ahead = config.presign.length > 0 ? payingAhead().catch(() => undefined) : undefined;
   const paid = await asPurchase(context, { call, terms, unpaid }, options, async (buying) => {
     if (isExactChangeError(terms)) throw terms;
     const sign = signFor(context, async () => {
@@ -58,13 +61,17 @@ export async function payForCall(
         await (await reasons(call.signal)).checkCors(context, call, unpaid, terms);
     });
     // Load this before signing: a file that never arrives must not strand a signed payment.
-    const resign = context.config.policy.resign > 0 ? await resigning() : undefined;
+    const resign = config.policy.resign > 0 ? await resigning() : undefined;
     const first = await sign(terms, buying);
     return resign === undefined
       ? presentAlone(context, first, buying)
       : resign.presentOrResign(context, first, buying, sign);
   });
-  if (!isExactChangeError(terms)) noteCharge(context, call, { terms, unpaid, at, paid });
+  if (!isExactChangeError(terms)) {
+    makeRoom(memory.charging);
+    memory.charging.add(new URL(call.url).origin);
+    void ahead?.then((part) => part?.noteTerms(context, call, { terms, unpaid, at, paid }));
+  }
   // Nothing reads the 402 any more, and an unread body keeps its connection.
   unpaid.body?.cancel(NOT_READ).catch(() => undefined);
   return paid;
@@ -72,8 +79,8 @@ export async function payForCall(
 
 /**
  * Pays a call with its first request, by the terms of an earlier call. Returns undefined at once if
- * there are no such terms, so that the unpaid request leaves without delay. Resolves to undefined
- * if the seller must be asked for terms first. Nothing has left the wallet in either case.
+ * no terms are kept, so that the unpaid request leaves without delay. Resolves to undefined if the
+ * seller must be asked for terms first. Nothing has left the wallet in either case.
  */
 export function payAhead(
   context: PaymentContext,
@@ -83,10 +90,9 @@ export function payAhead(
   const { memory, blockhashes } = context;
   // Fetch a blockhash for the payment now, because an origin that charged mostly charges again.
   if (memory.charging.has(new URL(call.url).origin)) blockhashes.recent().catch(() => undefined);
-  const terms = stableTermsOf(context, call);
-  if (terms === undefined) return undefined;
+  if (memory.stableTerms.size === 0) return undefined;
   return payingAhead().then(
-    ({ payByTerms }) => payByTerms(context, call, terms, options),
+    ({ payByTerms }) => payByTerms(context, call, options),
     // The seller is asked first if the code cannot be loaded.
     () => undefined,
   );

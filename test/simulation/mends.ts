@@ -173,7 +173,7 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/internal/request.ts',
-        now: '          ...(paysItself ? unfollowed(parts) : {}),\n',
+        now: '          ...(paysItself && unfollowed(parts)),\n',
         before: '',
       },
     ],
@@ -184,8 +184,8 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/internal/request.ts',
-        now: "        redirect: 'manual',\n        cache",
-        before: '        cache',
+        now: "        redirect: 'manual',\n        ...uncached(),",
+        before: '        ...uncached(),',
       },
     ],
   },

@@ -15,7 +15,6 @@ export function stableTermsOf(
   { config, memory }: PaymentContext,
   call: Call,
 ): PaymentRequired | undefined {
-  if (memory.stableTerms.size === 0) return undefined;
   const kept = memory.stableTerms.get(keyOf(config, call));
   return kept === undefined || sinceThen(config.runtime, kept.at) >= kept.ms
     ? undefined
@@ -32,16 +31,12 @@ interface Charge {
   readonly paid: Response;
 }
 
-/**
- * Remembers that a seller charged for a call, and its terms if they may pay the next call ahead.
- */
-export function noteCharge(
+/** Keeps the terms of a call that its seller charged for, if they may pay the next call ahead. */
+export function noteTerms(
   { config, memory }: PaymentContext,
   call: Call,
   { terms, unpaid, at, paid }: Charge,
 ): void {
-  makeRoom(memory.charging);
-  memory.charging.add(new URL(call.url).origin);
   const ms = lifetimeOf(config.presign, call, unpaid);
   // After a redirect, the terms belong to a different URL than the call's.
   if (ms <= 0 || isRedirected(unpaid, call.url) || !paid.ok) return;

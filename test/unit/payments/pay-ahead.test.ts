@@ -5,7 +5,7 @@ import { createMemory } from '../../../src/payments/memory.js';
 import { payAhead } from '../../../src/payments/pay.js';
 import {
   forgetStableTerms,
-  noteCharge,
+  noteTerms,
   stableTermsOf,
 } from '../../../src/payments/plan/stable-terms.js';
 
@@ -38,7 +38,7 @@ describe('payAhead', () => {
     const { made, asked } = context();
     expect(await payAhead(made, call('https://a.example/free'), {})).toBeUndefined();
     expect(asked()).toBe(0);
-    noteCharge(made, call('https://a.example/paid'), charge(0));
+    made.memory.charging.add('https://a.example');
     await payAhead(made, call('https://a.example/other'), {});
     await payAhead(made, call('https://b.example/paid'), {});
     expect(asked()).toBe(1);
@@ -51,7 +51,7 @@ describe('terms that a payment ahead uses', () => {
     const paid = call('https://a.example/paid');
     const minutes = 60_000;
     setClock(40_000 * minutes);
-    for (const minute of [40_001, 40_000, 39_999]) noteCharge(made, paid, charge(minute * minutes));
+    for (const minute of [40_001, 40_000, 39_999]) noteTerms(made, paid, charge(minute * minutes));
     const holdAt = (ms: number) => {
       setClock(ms);
       return stableTermsOf(made, paid) !== undefined;
@@ -65,11 +65,11 @@ describe('terms that a payment ahead uses', () => {
     const { made, setClock } = context(['https://a.example']);
     const paid = call('https://a.example/paid');
     setClock(2_000);
-    noteCharge(made, paid, charge(1_000));
+    noteTerms(made, paid, charge(1_000));
     forgetStableTerms(made, paid);
-    noteCharge(made, paid, charge(1_999));
+    noteTerms(made, paid, charge(1_999));
     expect(stableTermsOf(made, paid)).toBeUndefined();
-    noteCharge(made, paid, charge(2_000));
+    noteTerms(made, paid, charge(2_000));
     expect(stableTermsOf(made, paid)).toBeDefined();
   });
 });
