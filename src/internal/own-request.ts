@@ -14,10 +14,11 @@ export function markOwnRequest(init: RequestInit): RequestInit {
 
 /**
  * Returns a field that lets no cache answer. Next.js, for one, caches POST requests too. Old
- * compatibility dates of Workers do not know the field, and throw if it is set.
+ * compatibility dates of Workers do not know the field, and throw if it is set. Node 16 has no
+ * `Request`.
  */
 export function uncached(): Pick<RequestInit, 'cache'> | false {
-  return 'cache' in Request.prototype && { cache: 'no-store' };
+  return typeof Request === 'function' && 'cache' in Request.prototype && { cache: 'no-store' };
 }
 
 export function isOwnRequest(init: RequestInit | null | undefined): boolean {

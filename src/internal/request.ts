@@ -93,7 +93,7 @@ export function captureCall(
       try {
         const extra = {
           ...(paysItself && unfollowed(parts)),
-          ...(following === undefined ? {} : { signal: following.signal }),
+          ...(following && { signal: following.signal }),
         };
         const response = await parts.send(withInit(fetch, extra));
         following?.stop(response);

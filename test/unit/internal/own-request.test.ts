@@ -8,8 +8,11 @@ describe('a request of the library itself', () => {
     expect(markOwnRequest({ method: 'POST' })).toMatchObject({ method: 'POST', cache: 'no-store' });
   });
 
-  it('names no cache in a runtime that throws at the field', () => {
-    vi.stubGlobal('Request', { prototype: {} });
+  it.each([
+    ['that throws at the field', class {}],
+    ['without Request, as Node 16', undefined],
+  ])('names no cache in a runtime %s', (_, Request) => {
+    vi.stubGlobal('Request', Request);
     expect({ ...uncached() }).toEqual({});
     expect(markOwnRequest({ method: 'POST' })).not.toHaveProperty('cache');
   });
