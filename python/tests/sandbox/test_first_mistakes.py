@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from exact_change import file_journal
@@ -48,3 +49,15 @@ def test_lists_receipts_by_the_symbol_of_a_mint(sandbox: Sandbox, make_payer: Ma
     client.get(f"{sandbox.api_url}/usdc").read()
     assert len(client.receipts(mint="USDC")) == 1
     assert client.receipts(mint="USDT") == []
+
+
+@pytest.mark.parametrize("method", ["get", "plan", "pay"])
+def test_pays_at_no_url_that_holds_a_user_name_or_password(
+    method: str, sandbox: Sandbox, make_payer: MakePayer
+) -> None:
+    payer = make_payer(USDC="1")
+    url = f"{sandbox.api_url}/usdc".replace("//", "//user:secret-word@")
+    asked = httpx.get(url) if method == "pay" else url
+    error = failure_of(lambda: getattr(payer.client, method)(asked), "invalid_option")
+    assert (error.details["option"], error.funds, payer.signed) == ("url", "untouched", [])
+    assert "secret-word" not in str(error)

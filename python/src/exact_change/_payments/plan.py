@@ -18,6 +18,7 @@ from .choose import Choice, choose
 from .context import PaymentContext
 from .costs import cost_for
 from .funds import Funding
+from .request_checks import check_origin
 from .swap_cost import SwapTaking, swap_bound
 
 
@@ -100,6 +101,7 @@ def make_plan(
     if terms is None:
         caps = yield from uses_of(context, caps_for_spends(context.config.policy.caps.caps, []))
         return Plan(*place[:3], None, None, None, None, (), "0", caps)
+    check_origin(place.url)
     yield from context.ready(signal)
     choice = yield from choose(context, terms, place.host, signal, quote=True)
     return (yield from plan_of(context, place, choice, choice.funding, signal))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
+from .._base.options import refuse
 from .._base.urls import Address, is_loopback, parse_address
 from .._policy.lists import PolicyList, check_place
 from ..errors import failure
@@ -12,7 +13,8 @@ from ..errors import failure
 def check_origin(url: str) -> Address:
     """Returns the parsed URL. Raises ``insecure_origin`` if no payment may be sent to it.
 
-    No message contains the URL, because a redirecting seller may have chosen it.
+    Raises ``invalid_option`` if it holds a user name or password, which records would keep. No
+    message contains the URL, because a redirecting seller may have chosen it.
     """
     address = parse_address(url)
     if address is None:
@@ -22,6 +24,8 @@ def check_origin(url: str) -> Address:
             "is sent there. Use the seller's address in its usual spelling.",
             {"origin": ""},
         )
+    if address.has_user:
+        raise refuse("url", "must hold no user name or password.")
     if address.scheme == "https" or is_loopback(address.hostname):
         return address
     raise failure(
