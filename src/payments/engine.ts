@@ -69,7 +69,7 @@ export async function createEngine(config: Config, events: Events, parts: Parts)
   const context = await createContext(config, events, parts);
   const thenTopUp = <T>(result: T): T => {
     // Ignore a failure to load the code, because the next call loads it again.
-    if (config.policy.topUp !== undefined)
+    if (config.policy.topUp)
       swapEngine().then(
         ({ keepToppedUp }) => keepToppedUp(context),
         () => undefined,
@@ -79,7 +79,8 @@ export async function createEngine(config: Config, events: Events, parts: Parts)
   return {
     purchase: (call, unpaid, terms, options) =>
       payForCall(context, call, unpaid, terms, options).then(thenTopUp),
-    payAhead: (call, options) => payAhead(context, call, options)?.then(thenTopUp),
+    payAhead: (call, options) =>
+      payAhead(context, call, options)?.then((paid) => paid && thenTopUp(paid)),
     plan: async (call, unpaid, terms) =>
       (await swapEngine()).makePlan(context, call, unpaid, terms),
     pay: async (paymentRequired, options) =>
