@@ -4,7 +4,7 @@ import { askedWait, MAX_WAIT_MS, withJitter } from './backoff.js';
 import { bounded } from './abort.js';
 import { isStream } from './kept-body.js';
 import { readUpTo } from './read-up-to.js';
-import { markOwnRequest } from './own-request.js';
+import { markOwnRequest, uncached } from './own-request.js';
 import type { Runtime } from './runtime.js';
 
 /** Delays requests before they leave, and learns from the answers. */
@@ -124,7 +124,7 @@ async function send(
     // A redirect would carry the request's key and content to another host. Worker runtimes do not
     // know `redirect: 'error'`.
     const response = await orLost(() =>
-      request(url, markOwnRequest({ ...init, redirect: 'manual', signal: inner })),
+      request(url, markOwnRequest({ ...init, ...uncached(), redirect: 'manual', signal: inner })),
     );
     if (isRedirect(response))
       throw new LostError('No answer.', { cause: new TypeError('A redirect is not followed.') });

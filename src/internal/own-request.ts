@@ -9,7 +9,7 @@ const OWN: unique symbol = Symbol.for('exact-change.own-request');
  * which must not pay for it.
  */
 export function markOwnRequest(init: RequestInit): RequestInit {
-  return Object.assign(init, uncached(), { [OWN]: true });
+  return Object.assign(init, { [OWN]: true });
 }
 
 /**

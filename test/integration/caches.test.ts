@@ -52,6 +52,19 @@ describe('a fetch with a cache', () => {
   });
 });
 
+it('plans a call by the answer of the cache that the call itself would ask', async () => {
+  const modes: unknown[] = [];
+  const url = await seller();
+  const { client } = await newBuyer(sandbox, {
+    fetch: (input, init) => {
+      if (input === url) modes.push(init?.cache);
+      return fetch(input, init);
+    },
+  });
+  for (const init of [{}, { cache: 'reload' }] as const) await client.plan(url, init);
+  expect(modes).toEqual([undefined, 'reload']);
+});
+
 describe('a 304 to a paid request', () => {
   it('is the delivery, so that the next call is a new purchase', async () => {
     const url = await seller({

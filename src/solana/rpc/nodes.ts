@@ -5,7 +5,7 @@ import { readUpTo } from '../../internal/read-up-to.js';
 import { loadOnce } from '../../internal/load-once.js';
 import { refuse } from '../../internal/options.js';
 import { parseJson } from '../../internal/parse.js';
-import { markOwnRequest } from '../../internal/own-request.js';
+import { markOwnRequest, uncached } from '../../internal/own-request.js';
 import { isRecord, type UnknownRecord } from '../../internal/record.js';
 import { hideAddress } from '../../internal/redact.js';
 import { isAddress } from '../address.js';
@@ -23,6 +23,7 @@ export function httpNode(url: string, customFetch: typeof fetch | undefined): No
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ jsonrpc: '2.0', id, method, params }),
+        ...uncached(),
         signal,
       });
       const text = await readText(response);
