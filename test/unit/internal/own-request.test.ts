@@ -9,7 +9,7 @@ describe('a request of the library itself', () => {
   });
 
   it.each([
-    ['that throws at the field', class {}],
+    ['that throws at the field', Object],
     ['without Request, as Node 16', undefined],
   ])('names no cache in a runtime %s', (_, Request) => {
     vi.stubGlobal('Request', Request);
