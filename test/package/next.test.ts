@@ -30,7 +30,7 @@ beforeAll(async () => {
     server?.stdout?.on('data', (text: Buffer) => text.includes('Ready') && resolve());
     server?.once('exit', (code) => reject(new Error(`next ended with ${code ?? 'a signal'}`)));
   });
-}, 120_000);
+}, 400_000);
 
 afterAll(async () => {
   server?.kill();

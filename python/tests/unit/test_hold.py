@@ -75,7 +75,9 @@ def hold(context: Any, amount: int = BALANCE) -> HeldFunds:
     def emit(*_args: Any, **_fields: Any) -> Any:
         yield from ()
 
-    offer = SimpleNamespace(mint=USDC, pay_to=WALLET, amount=amount, claimed_decimals=None)
+    offer = SimpleNamespace(
+        mint=USDC, pay_to=WALLET, amount=amount, claimed_decimals=None, fee_payer=""
+    )
     choice: Any = SimpleNamespace(
         offer=offer, facts=SimpleNamespace(source=SOURCE, available=0, decimals=6)
     )
