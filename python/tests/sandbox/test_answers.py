@@ -213,19 +213,6 @@ def test_returns_an_unsuccessful_answer_to_a_payment_unchanged(
     assert len(seller.seen) == 2 and payer.signed == ["payment"]
 
 
-def test_counts_a_304_as_the_delivery_of_a_paid_answer(
-    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
-) -> None:
-    payer = make_payer(USDC="1")
-    seller = make_seller(selling(sandbox, offer(sandbox), Reply(304)))
-    for _ in range(2):
-        response = payer.client.get(seller.url, headers={"if-none-match": '"x"'})
-        receipt = receipt_of(response)
-        assert receipt is not None
-        assert (response.status_code, receipt.state) == (304, "pending")
-    assert payer.signed == ["payment", "payment"]
-
-
 def test_leaves_a_free_streamed_answer_unchanged(
     make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:

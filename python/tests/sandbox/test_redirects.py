@@ -253,3 +253,16 @@ def test_finds_the_payment_for_a_body_that_a_redirect_drops(
     is_first = False
     failure_of(call, "already_spent")
     assert payer.signed == ["payment"]
+
+
+def test_counts_a_304_as_the_delivery_of_a_paid_answer(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1")
+    seller = make_seller(selling(sandbox, offer(sandbox), Reply(304)))
+    for _ in range(2):
+        response = payer.client.get(seller.url, headers={"if-none-match": '"x"'})
+        receipt = receipt_of(response)
+        assert receipt is not None
+        assert (response.status_code, receipt.state) == (304, "pending")
+    assert payer.signed == ["payment", "payment"]

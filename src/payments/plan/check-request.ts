@@ -23,11 +23,11 @@ export async function checkRequest(
     call.method !== 'GET' &&
     call.method !== 'HEAD';
   const isReadable = !unpaid?.body || isStream(unpaid.body);
-  if (!isSecure(place) || isMoved || !isReadable || isRefusedPlace(policy, place.host))
+  if (!mayPayAt(place) || isMoved || !isReadable || isRefusedPlace(policy, place.host))
     throw (await reasons(call.signal)).requestProblem(policy, call, url, isReadable);
 }
 
 /** Whether a payment may go to a URL. Bun and Deno take a password, which records would keep. */
-export function isSecure({ protocol, hostname, username, password }: URL): boolean {
+export function mayPayAt({ protocol, hostname, username, password }: URL): boolean {
   return (protocol === 'https:' || isLoopback(hostname)) && username + password === '';
 }

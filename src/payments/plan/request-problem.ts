@@ -3,7 +3,7 @@ import { refuse } from '../../internal/options.js';
 import type { Call } from '../../internal/request.js';
 import type { ListRules } from '../../policy/lists.js';
 import { checkPlace } from '../../policy/refusals.js';
-import { isSecure } from './check-request.js';
+import { mayPayAt } from './check-request.js';
 
 /**
  * Parses a URL. Throws `insecure_origin` if no payment header may be sent to it. The message leaves
@@ -11,7 +11,7 @@ import { isSecure } from './check-request.js';
  */
 export function checkOrigin(url: string): URL {
   const place = new URL(url);
-  if (isSecure(place)) return place;
+  if (mayPayAt(place)) return place;
   const { origin, username, password } = place;
   if (username + password !== '') throw refuse('url', 'must hold no user name or password.');
   throw new ProtocolError(
