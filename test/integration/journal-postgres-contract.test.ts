@@ -11,7 +11,8 @@ beforeAll(async () => {
 });
 
 async function open(): Promise<OpenJournal> {
-  const journal = postgresJournal({ connectionString: address });
+  // 1,200 parallel reservations outlast the default on a busy machine.
+  const journal = postgresJournal({ connectionString: address, timeoutMs: 60_000 });
   return { journal, close: () => journal.close(), reopen: open };
 }
 
