@@ -10,11 +10,13 @@ import { newWallet } from '../journal/registry.js';
 import { contextOver, type PaymentContext } from '../payments/context.js';
 import { composePayment, type Purpose } from '../payments/execute/sign-payment.js';
 import type { Prices } from '../payments/memory.js';
-import { choose, type Choice } from '../payments/plan/choose.js';
+import { choose, spendOf, type Choice } from '../payments/plan/choose.js';
 import { findFunding } from '../payments/plan/funding.js';
 import { checkOrigin } from '../payments/plan/request-problem.js';
 import { fateOf } from '../payments/reconcile/fate.js';
 import { landingOf, RESEND_MS } from '../payments/reconcile/swap-end.js';
+import type { CapRules } from '../policy/caps.js';
+import { checkPayment } from '../policy/refusals.js';
 import type { PaymentRequired } from '../protocols/types.js';
 import { readOffers } from '../protocols/x402/offers.js';
 import { encodePayment } from '../protocols/x402/payload.js';
@@ -31,6 +33,7 @@ import { parsedOffer, termsOf } from './parse-payment.js';
 import { readPayment } from './read-payment.js';
 import { readSigned, type SignedBytes } from './read-swap.js';
 import { narrowed, swapAmountOf } from './request.js';
+import { asOf } from './swap-proceeds.js';
 import { awaitSwapState, sentBytes, withinCallerWait } from './verdict.js';
 
 /** @internal The dependencies of a step. */
@@ -57,18 +60,16 @@ export async function autoPayStep(
     return present(terms, deps.settings.network, wallet, bytesOf('signedPayment', signedPayment));
   const context = planner(deps, request, autoSwap);
   await context.ready();
+  const { network, policy } = deps.settings;
   const purpose = { url: terms.url ?? '', idempotencyKey: request.idempotencyKey };
-  if (signedSwap === undefined)
-    return plan(context, terms, { host, purpose, signal, swapAmount: swapAmountOf(request) });
+  const options = { host, purpose, policy, signal, swapAmount: swapAmountOf(request) };
+  if (signedSwap === undefined) return plan(context, terms, options);
   const bytes = bytesOf('signedSwap', signedSwap);
-  const submitted = await submit(context, wallet, bytes, signal);
-  if (submitted !== undefined)
-    return {
-      state: 'swap_submitted',
-      signature: submitted,
-      offer: firstOffer(terms, deps.settings.network, wallet),
-    };
-  return afterSwap(firstSignature(bytes), plan(context, terms, { host, purpose, signal }));
+  const landedAt = await submit(context, wallet, bytes, signal);
+  const signature = firstSignature(bytes);
+  if (landedAt === undefined)
+    return { state: 'swap_submitted', signature, offer: firstOffer(terms, network, wallet) };
+  return afterSwap(signature, plan(asOf(context, landedAt), terms, options));
 }
 
 /** Returns a plan. If it fails, the error still reports the swap that landed before. */
@@ -131,6 +132,8 @@ export interface PlanOptions {
   /** The seller's host, as {@link hostOf} returns it. */
   readonly host: string;
   readonly purpose: Purpose;
+  /** The operator's policy, which holds beside the limits of the request. */
+  readonly policy: CapRules;
   readonly signal: AbortSignal | undefined;
   /** Base units that the swap must bring. */
   readonly swapAmount?: bigint | undefined;
@@ -141,12 +144,13 @@ export interface PlanOptions {
 export async function plan(
   context: PaymentContext,
   terms: PaymentRequired,
-  { host, purpose, signal, swapAmount, check }: PlanOptions,
+  options: PlanOptions,
 ): Promise<PaymentResult> {
+  const { purpose, signal } = options;
   let choice: Choice;
   try {
-    choice = await chooseFunded(context, terms, host, signal, swapAmount);
-    await check?.(choice);
+    choice = await chooseFunded(context, terms, options);
+    await options.check?.(choice);
   } catch (error) {
     if (!isExactChangeError(error, 'insufficient_funds')) throw error;
     const { mint, required, available } = error.details;
@@ -191,14 +195,14 @@ export async function plan(
 async function chooseFunded(
   context: PaymentContext,
   terms: PaymentRequired,
-  host: string,
-  signal: AbortSignal | undefined,
-  swapAmount: bigint | undefined,
+  { host, policy, signal, swapAmount }: PlanOptions,
 ): Promise<Choice> {
   const choice = await choose(context, terms, {
     host,
     signal,
     quote: swapAmount === undefined,
+    // Without a price, a cap of the operator's allows a payment, but no limit of the request does.
+    refuse: (offer, microUsd) => checkPayment(policy, spendOf({ offer, microUsd }, host)),
   });
   if (swapAmount === undefined) return choice;
   const { available } = choice.facts;
@@ -236,22 +240,22 @@ async function present(
 }
 
 /**
- * Sends a signed swap and waits a while. Returns undefined once the swap has landed, or its
- * signature if it is still open. A swap that landed or expired before is not sent.
+ * Sends a signed swap and waits a while. Returns the slot in which the swap landed, or undefined if
+ * it is still open. A swap that landed or expired before is not sent.
  */
 async function submit(
   context: PaymentContext,
   wallet: string,
   bytes: Uint8Array,
   signal: AbortSignal | undefined,
-): Promise<string | undefined> {
+): Promise<number | undefined> {
   const signed = await readSigned('signedSwap', wallet, bytes);
   const verdict = await withinCallerWait(signal, async (within) => {
     const found = await awaitSwapState(context, signed, within);
     return found.outcome === 'open' ? land(context, signed, found.slot, within) : found;
   });
   await throwIfFailed(context, signed, verdict);
-  return verdict?.outcome === 'confirmed' ? undefined : signed.signature;
+  return verdict?.outcome === 'confirmed' ? verdict.slot : undefined;
 }
 
 async function land(

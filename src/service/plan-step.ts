@@ -10,14 +10,14 @@ import { assertPayable } from '../policy/refusals.js';
 import { overBudget } from '../policy/over-budget.js';
 import type { PaymentResult } from '../transport.js';
 import { plan, planner } from './auto-pay.js';
-import { seeSwapProceeds } from './swap-proceeds.js';
+import { asOf, slotOfSwaps } from './swap-proceeds.js';
 import { findByKey, findFunded, hasSwap, keyTaken, type SwapAttempt } from './records.js';
 import { swapAmountOf } from './request.js';
 import { answerIfOpen, isOffered, resultSoFar, type Step } from './step.js';
 
 /** Returns the next transaction to sign. For a known key, returns the result so far. */
 export async function planStep(step: Step): Promise<PaymentResult> {
-  const { session, request, purchase } = step;
+  const { session, purchase } = step;
   const bearer = await findByKey(session.context, purchase);
   if (bearer !== undefined && !isOffered(step, bearer)) throw keyTaken();
   if (bearer !== undefined && isPaid(bearer)) return resultSoFar(step, bearer);
@@ -25,36 +25,48 @@ export async function planStep(step: Step): Promise<PaymentResult> {
     const answer = await answerIfOpen(step, bearer);
     if (answer !== undefined) return answer;
   }
-  return planOn(step, swapAmountOf(request));
+  return planOn(step);
 }
 
-/** Returns a context that knows of the wallet's tokens only what payments in flight leave. */
+/**
+ * Returns a context that knows of the wallet's tokens only what payments in flight leave. It reads
+ * them with all that the wallet's swaps brought.
+ *
+ * @param landedAt - Slot of a landed swap that is not on record; 0 without such a swap.
+ */
 export async function plannerOf(
   { deps, session, request, signal }: Step,
   autoSwap: boolean,
+  landedAt = 0,
 ): Promise<PaymentContext> {
   const context = planner(deps, request, autoSwap);
   await context.ready();
   for (const { payment, id, amount } of await inFlight(session.context, signal))
     await context.ledger.hold(payment.source, id, BigInt(amount));
-  await seeSwapProceeds(context, session.context, signal);
-  return context;
+  return asOf(context, Math.max(landedAt, await slotOfSwaps(session.context, signal)));
 }
 
-/** Plans with the tokens and the budget that the wallet's payments in flight leave. */
-export async function planOn(step: Step, swapAmount?: bigint): Promise<PaymentResult> {
+/**
+ * Plans with the tokens and the budget that the wallet's payments in flight leave.
+ *
+ * @param landedAt - As {@link plannerOf} takes it.
+ */
+export async function planOn(step: Step, landedAt?: number): Promise<PaymentResult> {
   const { session, request, terms, purchase, signal } = step;
-  const context = await plannerOf(step, request.autoSwap ?? false);
+  const context = await plannerOf(step, request.autoSwap ?? false, landedAt);
+  const { policy } = session.context.config;
   let funded: SwapAttempt | undefined;
   const check = async (choice: Choice) => {
     const spend = spendOf(choice, purchase.host);
     funded = await findFunded(session.context, purchase, spend);
     // The cost of its swap is part of the attempt, and is reserved already.
     if (funded === undefined) await checkBudget(session.context, spend);
-    else assertPayable(session.context.config.policy, funded);
+    else assertPayable(policy, funded);
   };
-  const { host } = purchase;
-  const result = await plan(context, terms, { host, purpose: purchase, signal, swapAmount, check });
+  const result = await plan(context, terms, {
+    ...{ host: purchase.host, purpose: purchase, policy, signal, check },
+    swapAmount: swapAmountOf(request),
+  });
   return funded === undefined ? result : { ...result, id: funded.id };
 }
 

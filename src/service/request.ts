@@ -61,6 +61,10 @@ function limitsOf({ limits = {} }: AutoPayRequest): [string, bigint][] {
   });
 }
 
+/**
+ * Returns the lower of both limits for each mint. A limit that only the request gives allows no
+ * payment without a price, so a plan has to check the operator's own policy too.
+ */
 function withinBoth(
   limits: ReadonlyMap<string, bigint>,
   requested: readonly (readonly [string, bigint])[],

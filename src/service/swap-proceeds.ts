@@ -1,6 +1,6 @@
 import { TransportError } from '../errors.js';
 import type { PaymentContext } from '../payments/context.js';
-import { decodeTokenAccount } from '../solana/tokens/decode.js';
+import type { CallOptions } from '../solana/rpc/rpc.js';
 import { findSwapped } from './records.js';
 
 // Within this time a node that does not show a confirmed swap is behind. Later it may have pruned
@@ -8,35 +8,45 @@ import { findSwapped } from './records.js';
 const RECENT_MS = 120_000;
 
 /**
- * Tells a planning context about the tokens that the wallet's recorded swaps brought. It reads the
- * balances from a node that has seen these swaps: a node that is behind would show less, and the
- * purchase would get another swap. Throws `rpc_unavailable` if every node is behind.
+ * Returns a context that reads accounts as of a slot in which a swap landed, or later: a node that
+ * is behind would show less, and the purchase would get another swap. A read throws
+ * `rpc_unavailable` if every node is behind.
  */
-export async function seeSwapProceeds(
-  planning: PaymentContext,
+export function asOf(context: PaymentContext, slot: number): PaymentContext {
+  if (slot === 0) return context;
+  const { rpc } = context;
+  const since = (call?: CallOptions) => ({
+    minContextSlot: Math.max(slot, call?.minContextSlot ?? 0),
+  });
+  return {
+    ...context,
+    rpc: {
+      ...rpc,
+      accounts: (addresses, call) => rpc.accounts(addresses, { ...call, ...since(call) }),
+      tokenAccounts: (owner, call) => rpc.tokenAccounts(owner, { ...call, ...since(call) }),
+    },
+  };
+}
+
+/**
+ * Returns the slot in which the last of the wallet's recorded swaps landed; 0 without such a swap.
+ * Throws `rpc_unavailable` if the node does not show one of them yet.
+ */
+export async function slotOfSwaps(
   recorded: PaymentContext,
   signal: AbortSignal | undefined,
-): Promise<void> {
-  const { rpc, ledger, config } = planning;
+): Promise<number> {
+  const { rpc, config } = recorded;
   const landed = await findSwapped(recorded);
-  if (landed.length === 0) return;
+  if (landed.length === 0) return 0;
   const at = config.runtime.now();
   const statuses = await rpc.statuses(
     landed.map(({ swap }) => swap.signature),
     { history: true, signal },
   );
-  const seen = landed.filter((_, index) => statuses[index] !== null);
-  if (landed.some((attempt) => !seen.includes(attempt) && at - attempt.at < RECENT_MS))
+  if (landed.some((attempt, index) => !statuses[index] && at - attempt.at < RECENT_MS))
     throw behind();
-  const outputs = [...new Set(seen.map(({ swap }) => swap.output))];
-  if (outputs.length === 0) return;
-  const minContextSlot = Math.max(...statuses.map((status) => status?.slot ?? 0));
-  const { accounts, slot } = await rpc.accounts(outputs, { minContextSlot, signal });
-  for (const [index, output] of outputs.entries()) {
-    const account = accounts[index] ?? null;
-    const amount = account === null ? undefined : decodeTokenAccount(account)?.amount;
-    if (amount !== undefined) await ledger.see(output, { amount, at, slot });
-  }
+  return Math.max(...statuses.map((status) => status?.slot ?? 0));
 }
 
 function behind(): TransportError {

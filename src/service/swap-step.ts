@@ -22,7 +22,8 @@ export async function swapStep(step: Step, bytes: Uint8Array): Promise<PaymentRe
   const known = await findSwap(session.context, signature);
   const sent = await (known === undefined ? sendFirst(step, signed) : finish(step, known));
   if ('state' in sent) return sent;
-  return { ...sent, ...(await afterSwap(signature, planOn(step))) };
+  const { slot, ...attempt } = sent;
+  return { ...attempt, ...(await afterSwap(signature, planOn(step, slot))) };
 }
 
 /**
@@ -31,8 +32,11 @@ export async function swapStep(step: Step, bytes: Uint8Array): Promise<PaymentRe
  */
 const MOST_WAITED_MS = 15_000;
 
-/** The caller's answer while the swap is open, or the attempt's id once the swap has landed. */
-type Sent = PaymentResult | Pick<PaymentResult, 'id'>;
+/**
+ * The caller's answer while the swap is open. Once the swap has landed, the attempt's id; without
+ * an attempt, the slot in which the swap landed.
+ */
+type Sent = PaymentResult | { readonly id?: string; readonly slot?: number };
 
 async function finish(step: Step, attempt: SwapAttempt): Promise<Sent> {
   if (isPaid(attempt)) return resultSoFar(step, attempt);
@@ -59,15 +63,14 @@ async function sendFirst(step: Step, signed: SignedBytes): Promise<Sent> {
     if (recorded !== undefined) return finish(step, recorded);
   }
   await throwIfFailed(context, signed, verdict);
-  if (verdict === undefined || verdict.outcome === 'unknown') {
-    return {
-      state: 'swap_submitted',
-      signature: signed.signature,
-      offer: firstOffer(terms, context.config.network, request.wallet),
-    };
-  }
-  if (verdict.outcome !== 'open') return {};
-  return finish(step, await reserveSwap(step, signed, swap, verdict.slot));
+  if (verdict?.outcome === 'open')
+    return finish(step, await reserveSwap(step, signed, swap, verdict.slot));
+  if (verdict?.outcome === 'confirmed') return { slot: verdict.slot };
+  return {
+    state: 'swap_submitted',
+    signature: signed.signature,
+    offer: firstOffer(terms, context.config.network, request.wallet),
+  };
 }
 
 async function reserveSwap(

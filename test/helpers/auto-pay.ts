@@ -13,7 +13,7 @@ import { until } from './chain.js';
 import { signedByKit } from './flow.js';
 import { served } from './served.js';
 
-/** A service with a journal, reachable over a real socket. */
+/** A service, reachable over a real socket. */
 export interface AutoPayService {
   readonly url: string;
   readonly transport: LocalTransport;
@@ -23,7 +23,7 @@ export interface AutoPayService {
 /** Starts such a service until the end of the test. */
 export async function startService(
   sandbox: Sandbox,
-  journal: Journal,
+  journal: Journal | undefined,
   options: Partial<LocalOptions> = {},
 ): Promise<AutoPayService> {
   const transport = local({

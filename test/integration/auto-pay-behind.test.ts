@@ -1,6 +1,6 @@
 import { memoryJournal, SOLANA_MAINNET } from 'exact-change';
 import type { Json } from 'exact-change-sandbox';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createOperations } from '../../adapters/local/operations.js';
 import { parseLocalOptions } from '../../src/config/parse-options.js';
 import { untilAborted } from '../../src/internal/abort.js';
@@ -9,38 +9,49 @@ import { createCoordination } from '../../src/journal/registry.js';
 import * as monitor from '../../src/payments/reconcile/payment-monitor.js';
 import { listOf } from '../helpers/attempts.js';
 import { buyerOf, startService, untilState } from '../helpers/auto-pay.js';
-import { tokenAccount, until } from '../helpers/chain.js';
+import { landed, rpc, signaturesOf, tokenAccount, until } from '../helpers/chain.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { startVirtualTime } from '../helpers/virtual-time.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 
-it('plans no second swap while the node does not know the first', async () => {
-  const service = await startService(sandbox, memoryJournal());
-  const wallet = await sandbox.createWallet({ SOL: '1', USDT: '5' });
-  const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
-  const plan = await buyer.post(service);
-  expect(plan.body.state).toBe('swap_required');
-  const signedSwap = await buyer.sign(plan.body.swap?.transaction);
-  const account = await tokenAccount(wallet.address, sandbox.mints.USDC);
-  sandbox.controls.node.intercept = (method, params, next) => {
-    const [addresses] = params as [string[]];
-    if (method !== 'getMultipleAccounts' || !addresses.includes(account)) return next();
-    const { value } = next() as { readonly value: readonly Json[] };
-    return {
-      context: { slot: 1 },
-      value: value.map((info, index) => (addresses[index] === account ? null : info)),
+describe.each([
+  ['with a journal', memoryJournal],
+  ['without a journal', () => undefined],
+] as const)('a service %s', (_, journalOf) => {
+  it.each([
+    ['it sends', false],
+    ['was confirmed before the service saw it', true],
+  ] as const)('lets no second swap land after one that %s', async (_name, isSentBefore) => {
+    const service = await startService(sandbox, journalOf());
+    const wallet = await sandbox.createWallet({ SOL: '1', USDT: '5' });
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+    const plan = await buyer.post(service);
+    const signedSwap = await buyer.sign(plan.body.swap?.transaction);
+    if (isSentBefore) {
+      const params = [signedSwap, { encoding: 'base64', skipPreflight: true }];
+      await landed(sandbox.rpcUrl, await rpc(sandbox.rpcUrl, 'sendTransaction', params));
+    }
+    const account = await tokenAccount(wallet.address, sandbox.mints.USDC);
+    // The node that answers for accounts has not seen the swap.
+    sandbox.controls.node.intercept = (method, params, next) => {
+      const [addresses] = params as [string[]];
+      if (method !== 'getMultipleAccounts' || !addresses.includes(account)) return next();
+      const { value } = next() as { readonly value: readonly Json[] };
+      return {
+        context: { slot: 1 },
+        value: value.map((info, index) => (addresses[index] === account ? null : info)),
+      };
     };
-  };
-  const behind = await buyer.post(service, { signedSwap });
-  expect([behind.status, behind.body.swap, behind.body.code]).toEqual([
-    503,
-    undefined,
-    'rpc_unavailable',
-  ]);
-  sandbox.controls.node.intercept = undefined;
-  const caughtUp = await buyer.post(service, { signedSwap });
-  expect(caughtUp.body.state).toBe('ready_to_sign');
+    const behind = await buyer.post(service, { signedSwap });
+    sandbox.controls.node.intercept = undefined;
+    // The buyer signs whatever it is asked to sign.
+    const { swap } = behind.body;
+    const next = swap === undefined ? signedSwap : await buyer.sign(swap.transaction);
+    await untilState('ready_to_sign', () => buyer.post(service, { signedSwap: next }));
+    expect(await signaturesOf(sandbox.rpcUrl, account)).toHaveLength(1);
+    expect([behind.status, behind.body.code]).toEqual([503, 'rpc_unavailable']);
+  });
 });
 
 it('plans no swap while the balance left after an unconfirmed payment suffices', async () => {

@@ -1,0 +1,33 @@
+import { memoryJournal } from 'exact-change';
+import { describe, expect, it } from 'vitest';
+import { buyerOf, startService } from '../helpers/auto-pay.js';
+import { useSandbox } from '../helpers/sandbox.js';
+
+const sandbox = await useSandbox({ confirmationMs: 20 });
+
+describe.each([
+  ['with a journal', memoryJournal],
+  ['without a journal', () => undefined],
+] as const)('the limits of a request to a service %s', (_, journalOf) => {
+  const mint = sandbox.mints.BONK.address;
+  const planned = async (operators: string | undefined, limit: string | undefined) => {
+    // Without a route, the token has no price.
+    sandbox.controls.aggregator.noRoute('BONK', '*');
+    const policy = operators === undefined ? {} : { maxAmount: { [mint]: operators } };
+    const service = await startService(sandbox, journalOf(), { policy });
+    const wallet = await sandbox.createWallet({ BONK: '5000000' });
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/bonk`);
+    const limits = limit === undefined ? {} : { limits: { [mint]: limit } };
+    return (await buyer.post(service, limits)).body;
+  };
+
+  it('allow no payment in a token without a price', async () => {
+    expect(await planned(undefined, '123456789')).toMatchObject({ code: 'price_unknown' });
+  });
+
+  it("narrow the operator's limit, and do not widen it", async () => {
+    expect(await planned('123456789', undefined)).toMatchObject({ state: 'ready_to_sign' });
+    expect(await planned('123456789', '123456788')).toMatchObject({ code: 'amount_over_limit' });
+    expect(await planned('123456788', '123456789')).toMatchObject({ code: 'amount_over_limit' });
+  });
+});
