@@ -1,4 +1,4 @@
-import { toAmount } from './amount.js';
+import { maxAmount, toAmount } from './amount.js';
 import type { LocalOptions, LocalSettings } from './config/options.js';
 import { parseLocalOptions } from './config/parse-options.js';
 import { refuse, refuseUnknown } from './internal/options.js';
@@ -23,7 +23,7 @@ export interface InspectOptions extends Pick<
    * programs round a threshold differently.
    */
   readonly maxInAmount: bigint | string;
-  /** Base units: the least that must arrive. One less passes, for the same reason. */
+  /** Base units: the least that must arrive. One less passes, for the same reason, but never 0. */
   readonly minOutAmount: bigint | string;
   /**
    * The most slippage that the instruction may allow itself, in basis points. By default, only the
@@ -90,7 +90,7 @@ export async function inspectSwap(
     ...{ inputMint: input, outputMint: output },
     slippageBps: readWhole('slippageBps', slippageBps, 10_000, 'basis points, a whole number'),
     maxIn: parseUnits('maxInAmount', maxInAmount) + ROUNDING,
-    minOut: parseUnits('minOutAmount', minOutAmount) - ROUNDING,
+    minOut: maxAmount(parseUnits('minOutAmount', minOutAmount) - ROUNDING, 1n),
   };
   // Copy the bytes, because the caller may change them between the verdict and the recomposition.
   const copy = transaction instanceof Uint8Array ? Uint8Array.from(transaction) : transaction;

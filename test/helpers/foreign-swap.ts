@@ -30,6 +30,8 @@ export interface SwapWish {
   /** Base units of the input, or of the output if `exactOut` is set. */
   readonly amount: bigint;
   readonly exactOut?: boolean;
+  /** Default 50. */
+  readonly slippageBps?: number;
   readonly body?: Readonly<Record<string, unknown>>;
 }
 
@@ -47,19 +49,20 @@ export interface ForeignSwap {
   readonly leastOut: bigint;
 }
 
-/** Gets a quote at 50 basis points and a transaction for it from the aggregator, as wallets do. */
+/** Gets a quote and a transaction for it from the aggregator, as wallets do. */
 export async function buildForeign(
   sandbox: Sandbox,
   user: string,
   wish: SwapWish,
 ): Promise<ForeignSwap> {
   const { jupiterUrl, mints } = sandbox;
+  const { slippageBps = 50 } = wish;
   const query = new URLSearchParams({
     ...{
       inputMint: mints[wish.from].address,
       outputMint: mints[wish.to].address,
       amount: wish.amount.toString(),
-      slippageBps: '50',
+      slippageBps: String(slippageBps),
     },
     ...{ swapMode: wish.exactOut === true ? 'ExactOut' : 'ExactIn', instructionVersion: 'V2' },
   });
@@ -82,14 +85,14 @@ export async function buildForeign(
       ? {
           maxIn: threshold,
           minOut: quotedOut,
-          mostIn: (quotedIn * 10_050n + 9_999n) / 10_000n,
+          mostIn: (quotedIn * BigInt(10_000 + slippageBps) + 9_999n) / 10_000n,
           leastOut: quotedOut,
         }
       : {
           maxIn: quotedIn,
           minOut: threshold,
           mostIn: quotedIn,
-          leastOut: (quotedOut * 9_950n) / 10_000n,
+          leastOut: (quotedOut * BigInt(10_000 - slippageBps)) / 10_000n,
         };
   return { transaction: String(swapTransaction), quotedIn, quotedOut, ...bounds };
 }

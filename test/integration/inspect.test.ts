@@ -634,6 +634,12 @@ describe('inspectSwap, for an honest swap', () => {
     expect(await judge({ minOutAmount: swap.leastOut + 2n })).toBe('swap_min_out');
   });
 
+  it('allows no swap that may bring nothing', async () => {
+    const { swap, options } = await offered({ ...usdcToUsdt, slippageBps: 10_000 });
+    const verdict = await inspectSwap(swap.transaction, { ...options, minOutAmount: 1n });
+    expectRefused(verdict, 'swap_min_out');
+  });
+
   it('bounds slippage and fees if the caller sets a limit', async () => {
     const { swap, options } = await offered();
     const judge = async (change: Partial<InspectOptions>) =>

@@ -46,7 +46,7 @@ class InspectOptions(TypedDict, total=False):
     # Base units: the most that may leave the wallet. One base unit more passes, because services
     # and programs round a threshold differently.
     max_in_amount: Units
-    # Base units: the least that must arrive. One less passes, for the same reason.
+    # Base units: the least that must arrive. One less passes, for the same reason, but never 0.
     min_out_amount: Units
     # The most slippage that the instruction may allow itself, in basis points. By default, only the
     # amounts above bound it.
@@ -165,7 +165,7 @@ def _parse(options: Mapping[str, Any]) -> _Terms:
         mints[0],
         mints[1],
         _read_amount("max_in_amount", values) + _ROUNDING,
-        _read_amount("min_out_amount", values) - _ROUNDING,
+        max(_read_amount("min_out_amount", values) - _ROUNDING, 1),
         slippage,
     )
     return _Terms(

@@ -28,14 +28,14 @@ class Foreign(NamedTuple):
     options: Any
 
 
-def built(sandbox: Sandbox) -> Foreign:
-    """Gets a swap of 2 USDC for USDT with 50 basis points of slippage from Jupiter."""
+def built(sandbox: Sandbox, slippage_bps: int = 50) -> Foreign:
+    """Gets a swap of 2 USDC for USDT from Jupiter."""
     wallet = sandbox.wallet(SOL="0.5", USDC="20")
     params = {
         "inputMint": sandbox.mint("USDC"),
         "outputMint": sandbox.mint("USDT"),
         "amount": "2000000",
-        "slippageBps": "50",
+        "slippageBps": str(slippage_bps),
         "swapMode": "ExactIn",
     }
     quote = httpx.get(f"{sandbox.jupiter_url}/swap/v1/quote", params=params).json()
@@ -105,6 +105,12 @@ def test_refuses_a_swap_beyond_its_bounds_and_recomposes_nothing(
     assert not verdict.accepted and verdict.broken is not None
     assert (verdict.broken.id, verdict.recomposed) == (rule, None)
     assert verdict.summary.startswith("Do not sign it: ")
+
+
+def test_refuses_a_swap_that_may_bring_nothing(sandbox: Sandbox) -> None:
+    _, transaction, options = built(sandbox, slippage_bps=10_000)
+    verdict = inspect_swap(transaction, **{**options, "min_out_amount": 1})
+    assert verdict.broken is not None and verdict.broken.id == "swap_min_out"
 
 
 def test_returns_a_verdict_for_the_swap_of_another_wallet_and_for_invalid_bytes(
