@@ -387,6 +387,23 @@ describe('a relayer that lies', () => {
     await expectUntouched(payer);
   });
 
+  it('gets no base unit that is worth more than relayer.maxFee', async () => {
+    const bonk = sandbox.mints.BONK.address;
+    // 100 dollars for a base unit.
+    sandbox.controls.aggregator.setPrice('BONK', 100n * 10n ** 12n);
+    relayer.lie('estimateTransactionFee', (result) => ({ ...result, fee_in_token: 1 }));
+    const payer = await withoutSol({ BONK: '0.00005' });
+    const error = await failureOf(
+      payer.client.swap({ inputMint: bonk, outputMint: 'USDC', amount: 1n }),
+      'insufficient_sol',
+    );
+    expect(error.cause).toMatchObject({
+      code: 'amount_over_limit',
+      details: { cap: 'relayer.maxFee', limit: '0' },
+    });
+    await expectUntouched(payer, 0n);
+  });
+
   it.each(['signer_address', 'payment_address'] as const)(
     'gets nothing signed if it names the wallet itself as its %s',
     async (field) => {

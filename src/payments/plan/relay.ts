@@ -61,7 +61,8 @@ export async function withRelay(
   if (context.config.relayer === undefined || inputMint === WSOL_MINT) return funding;
   if (await hasSol(context, outputMint, signal)) return funding;
   const relay = await relayOffer(context, [inputMint, outputMint], signal).catch(noneIfFailed);
-  if (relay === undefined) return funding;
+  // A relayer that may take less than one base unit is none to approve.
+  if (relay === undefined || relay.maxFee === 0n) return funding;
   const { quote, available, maxInAmount } = funding;
   if (relay.mint === inputMint) {
     const maxFee = minAmount(relay.maxFee, available - maxInAmount);

@@ -110,7 +110,7 @@ function worthAt(last: PriceSeen, recentPrices: readonly PriceSeen[]): UsdPrice 
     most: (amount) => ceilDiv(about(amount) * (WHOLE + SPREAD_BPS), WHOLE),
     about,
     least: (amount) => (amount * low.microUsd) / low.reference,
-    amountOf: (microUsd) => ceilDiv(microUsd * last.reference, last.microUsd),
+    amountOf: (microUsd) => (microUsd * last.reference) / last.microUsd,
   };
 }
 

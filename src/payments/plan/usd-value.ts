@@ -15,7 +15,7 @@ export interface UsdPrice {
   about(amount: bigint): bigint;
   /** Values tokens that arrive, rounded down. */
   least(amount: bigint): bigint;
-  /** Returns the base units that are worth an amount of millionths of a dollar. */
+  /** Returns the most base units that are worth no more than so many millionths of a dollar. */
   amountOf(microUsd: bigint): bigint;
 }
 
@@ -46,6 +46,6 @@ export function atPar(decimals: number): UsdPrice {
     most,
     about: most,
     least: (amount) => (amount * MICRO_USD) / oneToken,
-    amountOf: (microUsd) => ceilDiv(microUsd * oneToken, MICRO_USD),
+    amountOf: (microUsd) => (microUsd * oneToken) / MICRO_USD,
   };
 }

@@ -77,8 +77,8 @@ class UsdPrice(NamedTuple):
         return amount * self.low.micro_usd // self.low.reference
 
     def amount_of(self, micro_usd: int) -> int:
-        """Returns the base units that are worth this value, rounded up."""
-        return ceil_div(micro_usd * self.last.reference, self.last.micro_usd)
+        """Returns the most base units that are worth no more than this value."""
+        return micro_usd * self.last.reference // self.last.micro_usd
 
 
 def at_par(decimals: int) -> UsdPrice:

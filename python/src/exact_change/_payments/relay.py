@@ -77,7 +77,8 @@ def with_relay(
         relay = yield from relay_offer(context, [input_mint, output_mint], signal)
     except ExactChangeError:
         return funding
-    if relay is None:
+    # A relayer that may take less than one base unit is none to approve.
+    if relay is None or relay.max_fee == 0:
         return funding
     if relay.mint == input_mint:
         max_fee = min(relay.max_fee, funding.available - funding.max_in)
