@@ -7,8 +7,8 @@ export type WriteAmount = (mint: string, units: string) => string;
 
 /**
  * Returns a writer for amounts of the given mints: `0.25 USDC` for a pinned mint, `0.25 of <mint>`
- * for any other mint. It reads the decimals of other mints from the chain. If no node knows them,
- * the text has base units.
+ * for any other mint. The client checks the decimals of other mints on its own node. If they are
+ * not known, the text has base units.
  */
 export async function amountWriter(
   client: Pick<Client, 'balance'>,

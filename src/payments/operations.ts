@@ -18,7 +18,7 @@ import { copyOfReceipt } from './attempt-receipt.js';
 import { swapCounted } from './execute/counted-swap.js';
 import { runSwap } from './execute/run-swap.js';
 import { recordSwaps } from './execute/swap-record.js';
-import { checkBalances } from './plan/check-balances.js';
+import { checkBalances, checkDecimals } from './plan/check-balances.js';
 import { usesOf } from './plan/plan.js';
 import type { WorstPrice } from './plan/quote-within.js';
 import { checkFit } from './plan/swap-quote.js';
@@ -80,17 +80,19 @@ export async function quote(
 }
 
 export async function balance(
-  { config, transport }: PaymentContext,
+  context: PaymentContext,
   names: readonly string[] | undefined,
   signal: AbortSignal | undefined,
 ): Promise<TokenBalance[]> {
-  const { network, signer } = config;
+  const { transport } = context;
+  const { network, signer } = context.config;
   const mints = names?.map((name) => readMint('mint', name, network));
   const balances = await transport.balance(
     { wallet: signer.address, ...(mints === undefined ? {} : { mint: mints }) },
     { signal },
   );
   checkBalances(balances, mints, network);
+  await checkDecimals(context, balances, signal);
   return balances.map((holding) => ({ ...holding, ...symbolOf(network, holding.mint) }));
 }
 

@@ -1,8 +1,12 @@
 import { formatUiAmount, parseAmount } from '../../amount.js';
 import { TransportError } from '../../errors.js';
 import { pinnedMint } from '../../network.js';
+import { isAddress } from '../../solana/address.js';
+import { decodeMint } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
 import type { TokenBalance } from '../../transport.js';
+import type { PaymentContext } from '../context.js';
+import { readAccounts } from './read-accounts.js';
 
 /**
  * Throws `invalid_response` unless the answer has one balance for each requested mint, in that
@@ -25,6 +29,27 @@ export function checkBalances(
   });
 }
 
+/**
+ * Throws `invalid_response` unless the client's own node shows the decimals that a service claims
+ * of mints that are not pinned: a person judges amounts by them.
+ */
+export async function checkDecimals(
+  context: Pick<PaymentContext, 'config' | 'prices' | 'rpc' | 'transport'>,
+  balances: readonly TokenBalance[],
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { config, prices, transport } = context;
+  // The client's own transport has read them from that node.
+  if (transport === prices) return;
+  const claimed = balances.filter(({ mint }) => pinnedMint(config.network, mint) === undefined);
+  const read = await readAccounts(context, [...new Set(claimed.map(({ mint }) => mint))], signal);
+  for (const { mint, decimals } of claimed) {
+    const account = read.get(mint)?.account;
+    if (!account || decodeMint(account)?.decimals !== decimals)
+      throw unusable('it counts a token in other decimals than its mint');
+  }
+}
+
 function reasonAgainst(
   { mint, amount, decimals, uiAmount }: TokenBalance,
   requestedMint: Address | undefined,
@@ -32,6 +57,7 @@ function reasonAgainst(
 ): string | undefined {
   if (requestedMint !== undefined && mint !== requestedMint)
     return 'it has the balance of another mint';
+  if (!isAddress(mint)) return 'a mint in it is none';
   const units = parseAmount(amount);
   if (units === undefined || !Number.isInteger(decimals) || decimals < 0 || decimals > 255)
     return 'an amount in it is none';

@@ -6,9 +6,14 @@ from typing import Sequence
 
 from .._base.amounts import format_ui_amount
 from .._base.network import pinned_mint
+from .._kernel.signals import Signal
+from .._kernel.task import Steps
 from .._solana.address import Address
+from .._solana.tokens import decode_mint
 from .._transport.types import TokenBalance
 from ..errors import ExactChangeError, failure
+from .context import PaymentContext
+from .offer_accounts import read_all
 
 
 def check_balances(
@@ -23,6 +28,28 @@ def check_balances(
         reason = _problem_of(balance, None if mints is None else mints[at], network)
         if reason is not None:
             raise _unusable(reason)
+
+
+def check_decimals(
+    context: PaymentContext, balances: Sequence[TokenBalance], signal: Signal | None
+) -> Steps[None]:
+    """Raises ``invalid_response`` unless the client's own node shows the decimals of each mint.
+
+    A service claims them, and a person judges amounts by them. Those of pinned mints are checked
+    already.
+    """
+    # The client's own transport has read them from that node.
+    if context.transport is context.prices:
+        return
+    network = context.config.network
+    claimed = [each for each in balances if pinned_mint(network, each.mint) is None]
+    mints = dict.fromkeys(each.mint for each in claimed)
+    read = yield from read_all(context, [*mints], signal)
+    for balance in claimed:
+        account, _ = read[balance.mint]
+        mint = None if account is None else decode_mint(account)
+        if mint is None or mint.decimals != balance.decimals:
+            raise _unusable("it counts a token in other decimals than its mint")
 
 
 def _problem_of(balance: TokenBalance, mint: Address | None, network: str) -> str | None:

@@ -70,7 +70,7 @@ def read_offer_accounts(
     if context.config.auto_swap and known and all(entry.is_short for entry in known):
         yield from start_holdings_read(context)
     unknown = dict.fromkeys(address for entry in known for address in entry.unknown)
-    accounts = yield from _read_all(context, list(unknown), signal)
+    accounts = yield from read_all(context, list(unknown), signal)
     available = {address: amount for entry in known for address, amount in entry.available.items()}
     read: list[ReadOffer] = []
     for offer, entry in zip(offers, known):
@@ -118,7 +118,7 @@ def _look_up(context: PaymentContext, offer: Offer) -> Steps[_Known]:
     return _Known(facts, unknown, available, is_short)
 
 
-def _read_all(
+def read_all(
     context: PaymentContext, addresses: Sequence[Address], signal: Signal | None
 ) -> Steps[_Read]:
     found: dict[Address, tuple[Account | None, int]] = {}
