@@ -52,8 +52,8 @@ export interface Receipt {
   readonly settlement?: Settlement;
   readonly cost: {
     /**
-     * US dollars as decimal text: all that left the wallet for the payment. Absent if the mint has
-     * no price.
+     * US dollars as decimal text: all that left the wallet for the payment. Absent if a part has no
+     * price: the mint, the token that a swap took, or SOL that fees and rent took.
      */
     readonly usd?: string;
     /** The parts that add up to `usd`. */

@@ -18,7 +18,9 @@ export function planText(plan: Plan, network: string): string {
     maxFeeLamports === '0' ? undefined : ['fees', `at most ${solText(BigInt(maxFeeLamports))}`],
     [
       'in all',
-      `at most ${cost?.usd === undefined ? 'what the caps in base units allow' : `${cost.usd} USD`}`,
+      cost?.usd === undefined
+        ? 'not known in dollars; only caps in base units and lamports bound it'
+        : `at most ${cost.usd} USD`,
     ],
     ...plan.caps.map((cap) => ['cap', capText(cap)] as const),
     ...refused.map(({ message }) => ['not taken', message] as const),

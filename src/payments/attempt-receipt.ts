@@ -7,7 +7,8 @@ import { shownAmount } from '../network.js';
 import type { Swapped } from './reconcile/swap-end.js';
 
 /**
- * Returns the cost of an attempt for its receipt: the total and its parts.
+ * Returns the cost of an attempt for its receipt: the total and its parts. It has no dollars if a
+ * part of it has no price: they would be too few.
  *
  * @param isPaid - Whether the price has left the wallet, or may leave.
  */
@@ -21,10 +22,11 @@ export function costFor(
     cost.get(unit),
   );
   const rent = (cost.get(LAMPORTS) ?? 0n) - networkFeeLamports;
+  const isPriced =
+    attempt.microUsd !== undefined &&
+    [attempt.swapped, attempt.swapping].every((taken) => taken?.unpriced !== true);
   return {
-    ...(attempt.microUsd === undefined
-      ? {}
-      : { usd: formatUsd(total), parts: costParts(total, [swaps, fees]) }),
+    ...(isPriced ? { usd: formatUsd(total), parts: costParts(total, [swaps, fees]) } : {}),
     networkFeeLamports: networkFeeLamports.toString(),
     rentLamports: (rent > 0n ? rent : 0n).toString(),
   };

@@ -33,6 +33,8 @@ export interface SwapCost {
    * Prices that a bound was computed with, so that the amounts on chain count by the same prices.
    */
   readonly prices?: SwapPrices;
+  /** Whether a part of this cost has no price, so that the dollars above lack it. */
+  readonly unpriced?: boolean;
 }
 
 /**
@@ -119,13 +121,15 @@ export function plusSwap(a: SwapCost, b: SwapCost): SwapCost {
     lamports: sum(a.lamports, b.lamports),
     inputs,
     boughtMicroUsd: sum(a.boughtMicroUsd, b.boughtMicroUsd),
+    ...(a.unpriced === true || b.unpriced === true ? { unpriced: true } : {}),
   };
 }
 
 /** Whether parsed JSON is a cost of swaps. Checks each field that sums read. */
 export function isSwapCost(value: unknown): value is SwapCost {
   if (!isObject(value)) return false;
-  const { swaps, inputs, prices, ...rest }: Partial<Record<keyof SwapCost, unknown>> = value;
+  const fields: Partial<Record<keyof SwapCost, unknown>> = value;
+  const { swaps, inputs, prices, unpriced = false, ...rest } = fields;
   return (
     typeof swaps === 'number' &&
     Number.isSafeInteger(swaps) &&
@@ -133,7 +137,8 @@ export function isSwapCost(value: unknown): value is SwapCost {
     isObject(inputs) &&
     Object.values(inputs).every(isUnits) &&
     [rest.lossMicroUsd, rest.feeMicroUsd, rest.lamports, rest.boughtMicroUsd].every(isUnits) &&
-    (prices === undefined || isSwapPrices(prices))
+    (prices === undefined || isSwapPrices(prices)) &&
+    typeof unpriced === 'boolean'
   );
 }
 

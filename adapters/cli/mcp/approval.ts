@@ -13,7 +13,7 @@ export interface Order {
   readonly payTo: string;
   /** Base units of the price; of a swap, the most that leaves. */
   readonly amount: string;
-  /** Dollars at most, all in; absent if there is no price. */
+  /** Dollars at most, all in; absent if a part has no price. */
   readonly usd?: string;
   /** The least that a swap brings, in base units. */
   readonly brings?: string;
@@ -74,7 +74,7 @@ export function questionOf(order: Order, network: string): string {
   }
   const inAll =
     order.usd === undefined
-      ? 'its price in dollars is not known'
+      ? 'what it takes in all is not known in dollars'
       : `at most ${order.usd} USD in all, swap and fees included`;
   return `Pay ${amount} to ${order.payTo} for ${order.what} (${inAll})?`;
 }

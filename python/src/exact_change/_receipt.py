@@ -60,8 +60,8 @@ class Cost(NamedTuple):
     network_fee_lamports: str
     # Rent of the wallet's token accounts that the payment's swaps opened and that stay open.
     rent_lamports: str
-    # US dollars as decimal text: all that left the wallet for the payment. None if the mint has no
-    # price.
+    # US dollars as decimal text: all that left the wallet for the payment. None if a part has no
+    # price: the mint, the token that a swap took, or SOL that fees and rent took.
     usd: str | None = None
     # The parts that add up to `usd`.
     parts: CostParts | None = None

@@ -18,7 +18,7 @@ const text = (random: Random, most: number) => String(random.int(0, most));
 const MINTS = ['mint', 'USDC-mint', 'SOL-mint'];
 
 function swapCost(random: Random): SwapCost {
-  return {
+  const cost = {
     swaps: random.int(1, 2),
     lossMicroUsd: text(random, 900),
     feeMicroUsd: text(random, 900),
@@ -34,6 +34,7 @@ function swapCost(random: Random): SwapCost {
         }
       : {}),
   };
+  return Number(cost.lamports) % 5 === 0 ? { ...cost, unpriced: true } : cost;
 }
 
 export function drawAttempt(random: Random, id: string): Attempt {

@@ -76,10 +76,14 @@ export async function swapBound(
     ask(WSOL_MINT, PRICE_MEMORY_MS),
   ]);
   if (input === undefined && !isBounded) throw priceUnknown(inputMint);
+  const isPriced =
+    (sol !== undefined || lamports === 0n) &&
+    (isWrap || (input !== undefined && (output !== undefined || drained === 0n)));
   const fees = {
     swaps: 1,
     feeMicroUsd: (sol?.most(lamports) ?? 0n).toString(),
     lamports: lamports.toString(),
+    ...(isPriced ? {} : { unpriced: true }),
   };
   if (isWrap) return { ...noSwapCost, ...fees };
   const prices = {

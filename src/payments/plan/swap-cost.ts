@@ -71,6 +71,7 @@ export function swapCostAfter(
   if (taken <= 0n || brought <= 0n) return bound;
   return {
     ...fees,
+    ...(prices.input === undefined ? { unpriced: true } : {}),
     lossMicroUsd: lossOf(prices, taken, brought).toString(),
     inputs: { [swap.inputMint]: taken.toString() },
     boughtMicroUsd:
@@ -83,8 +84,12 @@ export function swapCostAfter(
 function feesAt(
   { lamports, feeMicroUsd }: SwapCost,
   taken: bigint,
-): Pick<SwapCost, 'swaps' | 'feeMicroUsd' | 'lamports'> {
+): Pick<SwapCost, 'swaps' | 'feeMicroUsd' | 'lamports' | 'unpriced'> {
   const maxLamports = BigInt(lamports);
   const microUsd = maxLamports === 0n ? 0n : ceilDiv(BigInt(feeMicroUsd) * taken, maxLamports);
-  return { swaps: 1, feeMicroUsd: microUsd.toString(), lamports: taken.toString() };
+  return {
+    ...{ swaps: 1, feeMicroUsd: microUsd.toString(), lamports: taken.toString() },
+    // Values are rounded up, so a fee of 0 dollars says that SOL has no price.
+    ...(microUsd === 0n && taken > 0n ? { unpriced: true } : {}),
+  };
 }

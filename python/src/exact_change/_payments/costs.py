@@ -8,7 +8,15 @@ from .._base.amounts import format_ui_amount, format_usd
 from .._base.token_text import symbol_of
 from .._journal.types import Attempt
 from .._policy.caps import cost_parts
-from .._policy.cost import LAMPORTS, USD, USD_OF_FEES, USD_OF_SWAPS, SwapCost, cost_of
+from .._policy.cost import (
+    LAMPORTS,
+    USD,
+    USD_OF_FEES,
+    USD_OF_SWAPS,
+    SwapCost,
+    cost_of,
+    lacks_price,
+)
 from .._receipt import Cost, PaidPayment, PaidSwap, Receipt
 
 
@@ -17,13 +25,15 @@ def cost_for(
 ) -> Cost:
     """Returns the cost of an attempt, as a total and in parts.
 
+    It has no dollars if a part of it has no price: they would be too few.
     ``is_paid``: whether the price has left, or may leave.
     """
     cost = cost_of(attempt, is_paid)
     total, swaps, fees = (cost.get(unit, 0) for unit in (USD, USD_OF_SWAPS, USD_OF_FEES))
     rent = max(0, cost.get(LAMPORTS, 0) - network_fee_lamports)
     in_lamports = Cost(str(network_fee_lamports), str(rent))
-    if attempt.get("microUsd") is None:
+    swaps_of = (attempt.get("swapped"), attempt.get("swapping"))
+    if attempt.get("microUsd") is None or any(map(lacks_price, swaps_of)):
         return in_lamports
     return in_lamports._replace(usd=format_usd(total), parts=cost_parts(total, swaps, fees))
 

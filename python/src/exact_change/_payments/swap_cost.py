@@ -101,6 +101,11 @@ def swap_bound(
         "feeMicroUsd": str(fee),
         "lamports": str(lamports),
     }
+    is_priced = (sol is not None or lamports == 0) and (
+        is_wrap or (input_ is not None and (output is not None or drained == 0))
+    )
+    if not is_priced:
+        cost["unpriced"] = True
     if is_wrap:
         return cost
     prices: SwapPrices = {}
@@ -175,6 +180,8 @@ def swap_cost_after(attempt: Attempt, outcome: SwapOutcome) -> SwapCost | None:
         "inputs": {swap["inputMint"]: str(taken)},
         "boughtMicroUsd": str(_bought_by(attempt, brought) if is_bought else 0),
     }
+    if "input" not in prices:
+        cost["unpriced"] = True
     return _with_fees(cost, bound, lamports)
 
 
@@ -201,7 +208,16 @@ def _with_fees(cost: SwapCost, bound: SwapCost, taken: int) -> SwapCost:
     """Returns the cost with a swap's fees and rent, at the price of SOL in its bound."""
     most = int(bound["lamports"])
     micro_usd = 0 if most == 0 else ceil_div(int(bound["feeMicroUsd"]) * taken, most)
-    return {**cost, "swaps": 1, "feeMicroUsd": str(micro_usd), "lamports": str(taken)}
+    counted: SwapCost = {
+        **cost,
+        "swaps": 1,
+        "feeMicroUsd": str(micro_usd),
+        "lamports": str(taken),
+    }
+    # Values are rounded up, so a fee of 0 dollars says that SOL has no price.
+    if micro_usd == 0 and taken > 0:
+        counted["unpriced"] = True
+    return counted
 
 
 def _unknown(mint: Address, cause: Exception | None = None) -> ExactChangeError:

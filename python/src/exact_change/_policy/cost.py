@@ -57,6 +57,8 @@ class SwapCost(TypedDict):
     boughtMicroUsd: str
     # The prices that a bound was computed with.
     prices: NotRequired[SwapPrices]
+    # Whether a part of this cost has no price, so that the dollars above lack it.
+    unpriced: NotRequired[bool]
 
 
 NO_SWAP_COST: SwapCost = {
@@ -113,7 +115,7 @@ def plus_swap(a: SwapCost, b: SwapCost) -> SwapCost:
     inputs = dict(a["inputs"])
     for mint, units in b["inputs"].items():
         inputs[mint] = str(units_of(inputs.get(mint, "0")) + units_of(units))
-    return {
+    cost: SwapCost = {
         "swaps": a["swaps"] + b["swaps"],
         "lossMicroUsd": str(units_of(a["lossMicroUsd"]) + units_of(b["lossMicroUsd"])),
         "feeMicroUsd": str(units_of(a["feeMicroUsd"]) + units_of(b["feeMicroUsd"])),
@@ -121,6 +123,11 @@ def plus_swap(a: SwapCost, b: SwapCost) -> SwapCost:
         "inputs": inputs,
         "boughtMicroUsd": str(units_of(a["boughtMicroUsd"]) + units_of(b["boughtMicroUsd"])),
     }
+    return {**cost, "unpriced": True} if lacks_price(a) or lacks_price(b) else cost
+
+
+def lacks_price(cost: SwapCost | None) -> bool:
+    return cost is not None and cost.get("unpriced") is True
 
 
 def is_swap_cost(value: object) -> TypeGuard[SwapCost]:
@@ -140,6 +147,7 @@ def is_swap_cost(value: object) -> TypeGuard[SwapCost]:
         )
         and is_record(prices)
         and all(is_digits(prices.get(name, "0")) for name in ("input", "output"))
+        and isinstance(value.get("unpriced", False), bool)
     )
 
 

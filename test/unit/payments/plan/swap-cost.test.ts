@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { PaymentContext } from '../../../../src/payments/context.js';
+import { costFor } from '../../../../src/payments/attempt-receipt.js';
 import { createMemory } from '../../../../src/payments/memory.js';
 import { swapBound } from '../../../../src/payments/plan/swap-bound.js';
 import { swapCostAfter, withSwapCost } from '../../../../src/payments/plan/swap-cost.js';
@@ -8,7 +9,7 @@ import type { ResolvedRequest } from '../../../../src/config/swap-request.js';
 import { QuoteError, TransportError } from '../../../../src/errors.js';
 import type { SwapOutcome } from '../../../../src/journal/types.js';
 import { SOLANA_MAINNET, WSOL_MINT } from '../../../../src/network.js';
-import { costOf, type SwapCost } from '../../../../src/policy/cost.js';
+import { costOf, plusSwap, type SwapCost } from '../../../../src/policy/cost.js';
 import { attemptOf, signedSwapOf } from '../../../helpers/attempts.js';
 
 const USDC = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
@@ -229,6 +230,27 @@ describe('the final cost of a swap', () => {
       BigInt(attempt.swapping?.feeMicroUsd ?? 0),
     );
     expect(swapCostAfter(attempt, { state: 'failed', code: 'swap_expired' })).toBeUndefined();
+  });
+
+  it.each([
+    ['its fees have no price', coreOn({ [WSOL_MINT]: NO_ROUTE }), USDT],
+    ['its input has no price', coreOn({ [BONK]: NO_ROUTE }, [BONK]), BONK],
+  ])('is not stated in dollars, alone or with another swap, if %s', async (_, core, input) => {
+    const [unpriced, priced] = [
+      await boundOf(core, input, USDC),
+      await boundOf(coreOn(), input, USDC),
+    ];
+    const usdOf = (attempt: Parameters<typeof costFor>[0]) => costFor(attempt, 0n).usd;
+    expect([usdOf(attemptWith(priced)), usdOf(attemptWith(unpriced))]).toEqual([
+      expect.any(String),
+      undefined,
+    ]);
+    const landed = withSwapCost(attemptWith(unpriced), confirmed(900n, 90n, 5_000n));
+    const { swapped = priced } = landed;
+    expect([usdOf(landed), usdOf({ ...landed, swapped: plusSwap(swapped, priced) })]).toEqual([
+      undefined,
+      undefined,
+    ]);
   });
 
   it('keeps a bound without prices from an earlier version', async () => {

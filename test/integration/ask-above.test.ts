@@ -1,0 +1,70 @@
+import { SOLANA_MAINNET, type ClientOptions } from 'exact-change';
+import { expect, it } from 'vitest';
+import { createApprovals, questionOf } from '../../adapters/cli/mcp/approval.js';
+import { planText } from '../../adapters/cli/plan-text.js';
+import { decided } from '../helpers/flow.js';
+import { failureOf, payerOn } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
+
+const sandbox = await useSandbox({ confirmationMs: 20 });
+const { aggregator } = sandbox.controls;
+
+/** A client that pays for up to 0.50 USD unasked, and holds no token that its sellers ask for. */
+async function buyer({ policy, ...more }: ClientOptions = {}) {
+  const approvals = createApprovals('0.50');
+  const { client } = await payerOn(
+    sandbox,
+    { SOL: '0.5', USDT: '1', BONK: '500000' },
+    { autoSwap: true, ...more, policy: { ...policy, approve: approvals.approve } },
+  );
+  return { approvals, client };
+}
+
+it('pays unasked if all that leaves is known to cost less than --ask-above', async () => {
+  const { approvals, client } = await buyer();
+  const { result, refused } = await approvals.during(undefined, () =>
+    client.fetch(`${sandbox.apiUrl}/usdc`),
+  );
+  expect([result.status, refused]).toEqual([200, undefined]);
+  const { cost } = await decided(result);
+  expect(Number(cost.usd)).toBeLessThan(0.5);
+});
+
+it.each<[string, string, () => ClientOptions]>([
+  [
+    'of the SOL for the fees',
+    '/usdc',
+    () => {
+      aggregator.noRoute('SOL', '*');
+      return { swapFrom: ['USDT'] };
+    },
+  ],
+  [
+    'of the token that a swap takes',
+    '/pyusd',
+    () => {
+      const { address } = sandbox.mints.BONK;
+      // Prices are quotes to these dollars; the token that is asked for can still be bought.
+      for (const dollar of ['USDC', 'USDT'] as const) aggregator.noRoute('BONK', dollar);
+      return { swapFrom: [address], policy: { maxInAmount: { [address]: 10n ** 10n } } };
+    },
+  ],
+])('asks about a payment without the price %s, and states no total', async (_, path, options) => {
+  const { approvals, client } = await buyer(options());
+  const url = sandbox.apiUrl + path;
+  const plan = await client.plan(url);
+  expect(plan.payment?.usd).toBeDefined();
+  expect([plan.cost?.usd, plan.cost?.parts]).toEqual([undefined, undefined]);
+  expect(planText(plan, SOLANA_MAINNET)).toMatch(/^ {2}in all +not known in dollars/m);
+
+  const { refused } = await approvals.during(undefined, () =>
+    failureOf(client.fetch(url), 'approval_refused'),
+  );
+  if (refused === undefined) throw new Error('The person was not asked.');
+  expect(questionOf(refused, SOLANA_MAINNET)).toMatch(
+    / \(what it takes in all is not known in dollars\)\?$/,
+  );
+  const { result } = await approvals.during(refused, () => client.fetch(url));
+  const { cost, swap } = await decided(result);
+  expect([result.status, swap === undefined, cost.usd]).toEqual([200, false, undefined]);
+});
