@@ -169,6 +169,21 @@ def test_loses_nothing_to_a_changed_quote(
         assert before - payer.held("USDT") < 3 * 300_000
 
 
+def test_trusts_no_decimals_that_a_service_claims(
+    sandbox: Sandbox, liar: Proxy, make_buyer: MakeBuyer
+) -> None:
+    bonk = sandbox.mint("BONK")
+    payer = make_buyer(liar.url)
+    assert [held.decimals for held in payer.client.balance([bonk, "USDC"])] == [5, 6]
+
+    def count_in_nine(answer: Any, _: object) -> Any:
+        return [{**answer[0], "decimals": 9, "uiAmount": "0"}, *answer[1:]]
+
+    liar.lies = {"/api/balance": count_in_nine}
+    error = failure_of(lambda: payer.client.balance([bonk, "USDC"]), "invalid_response")
+    assert "other decimals" in str(error)
+
+
 def overprice(quote: Any) -> None:
     """Raises the input by half, and keeps the quote consistent."""
     for name in ("inAmount", "maxInAmount"):

@@ -82,7 +82,8 @@ def test_states_no_dollars_if_a_part_of_the_cost_has_no_price() -> None:
         swap = {"inputMint": BONK, "quoted": {"outAmount": "90"}}
         amounts = {"inAmount": "900", "outAmount": "90", "feeLamports": "5000", "rentLamports": "0"}
         landed: Any = {"state": "confirmed", **amounts}
-        after = with_swap_cost({**attempt, "swapping": bound, "swap": swap}, landed)
+        signed: Any = {**attempt, "swapping": bound, "swap": swap}
+        after = with_swap_cost(signed, landed)
         assert cost_for(after, 0).usd is None
         both: Any = {**after, "swapped": plus_swap(after["swapped"], priced)}
         assert cost_for(both, 0).usd is None
