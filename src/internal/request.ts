@@ -21,11 +21,12 @@ const CREDENTIAL_HEADERS = ['authorization', 'cookie', 'host', 'proxy-authorizat
 export interface Call {
   readonly url: string;
   readonly method: string;
-  readonly headers: Headers;
   readonly signal: AbortSignal | undefined;
   /** Whether the caller pays by itself: then the answer goes to the caller as it is. */
   readonly paysItself: boolean;
   header(name: string): string | undefined;
+  /** Copies the headers for a request to a URL: without credentials if that is another origin. */
+  headers(url: string): Headers;
   sendUnpaid(): Promise<Response>;
   /** Whether fetch refuses the arguments; otherwise a failure is the network's. */
   isRefused(): boolean;
@@ -76,17 +77,21 @@ export function captureCall(
   const paysItself = paymentHeaders.some((name) => parts.hasHeader(name));
   // A runtime's own Request keeps more than it shows, such as the dispatcher of a proxy.
   const keepsMore = isNative(input);
+  const headers = (url: string): Headers => {
+    const copy = copyOf(parts.headers);
+    if (new URL(url).origin !== new URL(parts.url).origin)
+      for (const name of CREDENTIAL_HEADERS) copy.delete(name);
+    return copy;
+  };
   return {
     get url() {
       return parts.url;
     },
     method: parts.method,
-    get headers() {
-      return parts.headers;
-    },
     signal,
     paysItself,
     header: (name) => (parts.hasHeader(name) ? (parts.headers.get(name) ?? undefined) : undefined),
+    headers,
     async sendUnpaid() {
       const following = initCopy.signal ? followSignal(initCopy.signal) : undefined;
       if (!paysItself && following === undefined) return parts.send(fetch);
@@ -106,9 +111,7 @@ export function captureCall(
     isRefused: () => parts.isRefused(),
     async sendPaid(url, header, paidSignal) {
       const body = await parts.body?.again(signal);
-      const paid = copyOf(parts.headers);
-      if (url !== parts.url && new URL(url).origin !== new URL(parts.url).origin)
-        for (const name of CREDENTIAL_HEADERS) paid.delete(name);
+      const paid = headers(url);
       paid.set(header.name, header.value);
       return fetch(keepsMore && url === parts.url.replace(/#.*/, '') ? input : url, {
         ...parts.passed,

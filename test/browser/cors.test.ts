@@ -3,7 +3,7 @@ import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV1, envelopeV2 } from '../fixtures/malformed-402.js';
-import { isPaid, startSeller } from '../helpers/seller.js';
+import { isPaid, startSeller, type Seller } from '../helpers/seller.js';
 import { answer, offerOf, offerV1Of, settle } from '../helpers/settling.js';
 import { launch, openPage, type BrowserPage } from './harness.js';
 
@@ -65,17 +65,17 @@ async function sellerOf(
 }
 
 /** Calls from the page with a wallet of 1 USDC; returns the outcome and the wallet's balance. */
-async function call(url: string, method = 'GET', calls = 1) {
+async function call(url: string, method = 'GET', calls = 1, headers = {}) {
   const { secretKey, address } = await sandbox.createWallet({ USDC: '1' });
   const { rpcUrl, wsUrl, jupiterUrl } = sandbox;
   const options = { walletSecretKey: secretKey, rpcUrl, wsUrl, jupiterUrl };
   const outcome = await opened.page.evaluate(
-    async ({ url, method, calls, options }) => {
+    async ({ url, method, calls, headers, options }) => {
       const client = exactChange.createClient(options);
       let last: object = {};
       for (let left = calls; left > 0; left -= 1) {
         last = await client
-          .fetch(url, method === 'GET' ? {} : { method, body: '{"n":1}' })
+          .fetch(url, { headers, ...(method !== 'GET' && { method, body: '{"n":1}' }) })
           .then(async (response) => ({ status: response.status, text: await response.text() }))
           .catch((error: unknown) => {
             const { code, message, funds } = error as Record<string, unknown>;
@@ -84,7 +84,7 @@ async function call(url: string, method = 'GET', calls = 1) {
       }
       return last;
     },
-    { url, method, calls, options },
+    { url, method, calls, headers, options },
   );
   return { ...outcome, left: await sandbox.balance(address, 'USDC') };
 }
@@ -104,6 +104,26 @@ describe('a seller of another origin, called from a page', () => {
     expect(await call(seller.url, 'GET', 3)).toMatchObject({ status: 200, left: 970_000n });
     // Three calls, unpaid and paid, and one probe.
     expect(seller.seen.filter(({ method }) => method === 'GET')).toHaveLength(7);
+  });
+
+  it('gets no Authorization of the page by a redirect, also not in the probe', async () => {
+    const headers = 'authorization, payment-signature';
+    const led = await sellerOf({ exposes: 'PAYMENT-REQUIRED', headers });
+    const first = await startSeller(({ method }, response) =>
+      response
+        .writeHead(method === 'OPTIONS' ? 204 : 302, {
+          location: led.url,
+          'access-control-allow-origin': '*',
+          'access-control-allow-headers': headers,
+        })
+        .end(),
+    );
+    onTestFinished(() => first.close());
+    const outcome = await call(first.url, 'GET', 1, { authorization: 'Bearer t' });
+    expect(outcome).toMatchObject({ status: 200, left: 990_000n });
+    const credentials = (seller: Seller) =>
+      seller.seen.map(({ headers: seen }) => seen.authorization).filter(Boolean);
+    expect([credentials(first), credentials(led)]).toEqual([['Bearer t'], []]);
   });
 
   it.each<[string, Allows, string]>([

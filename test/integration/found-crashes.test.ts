@@ -52,7 +52,7 @@ describe('an orphaned reservation that another process left after a call', () =>
 
   it('does not block a later call under its idempotency key', async () => {
     const fingerprint = fingerprintOf(
-      { method: 'GET', url: url('/usdc'), headers: new Headers() },
+      { method: 'GET', url: url('/usdc'), header: () => undefined },
       undefined,
     );
     const payer = await withOrphan({}, { idempotencyKey: 'order', fingerprint });

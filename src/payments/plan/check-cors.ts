@@ -24,7 +24,7 @@ export async function checkCors(
   if (memory.allowedByCors.has(key)) return;
   const { method, signal = null } = call;
   const send = async (...extra: [string, string][]): Promise<void> => {
-    const headers = [...call.headers, ...extra];
+    const headers = [...call.headers(url), ...extra];
     const options = { method, headers, signal, redirect: 'manual', cache: 'no-store' } as const;
     const response = await config.fetch(url, options);
     response.body?.cancel().catch(() => undefined);

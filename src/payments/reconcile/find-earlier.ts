@@ -54,7 +54,7 @@ export interface RequestFacts {
   readonly method: string;
   /** URL as the caller gave it, because redirects may lead elsewhere at each call. */
   readonly url: string;
-  readonly headers: Headers;
+  header(name: string): string | undefined;
 }
 
 /**
@@ -63,11 +63,11 @@ export interface RequestFacts {
  * leaves out a form's boundary too, because each call draws a new boundary.
  */
 export function fingerprintOf(
-  { method, url, headers }: RequestFacts,
+  { method, url, header }: RequestFacts,
   body: Uint8Array | undefined,
 ): string {
   const boundary = /^multipart\/[^;]+;.*?boundary="?([^";]{1,200})/i.exec(
-    headers.get('content-type') ?? '',
+    header('content-type') ?? '',
   )?.[1];
   const content =
     body === undefined ? new Uint8Array() : boundary === undefined ? body : without(body, boundary);

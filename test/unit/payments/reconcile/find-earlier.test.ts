@@ -9,7 +9,7 @@ describe('the fingerprint of a form', () => {
       {
         method: 'POST',
         url: 'https://api.example.com/upload',
-        headers: new Headers({ 'content-type': 'multipart/form-data; boundary=ab' }),
+        header: () => 'multipart/form-data; boundary=ab',
       },
       Uint8Array.from([...new TextEncoder().encode('--ab\r\n'), 0x80]),
     );
