@@ -88,7 +88,8 @@ export interface Client {
   /**
    * Asks the chain about payments that an earlier run left open, and frees attempts that the run
    * only reserved. Returns the changes since the last call of `resume`, also those that a payment
-   * made meanwhile: the receipt of each decided payment, and a record of each freed attempt.
+   * made meanwhile: the receipt of each decided payment, and a record of each freed attempt. Throws
+   * with `funds: 'uncertain'` if the journal or each node fails: what is open may still land.
    */
   resume(): Promise<(Receipt | FreedReceipt)[]>;
   /** Returns how much of each cap is used. */

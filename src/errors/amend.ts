@@ -1,12 +1,17 @@
-import { ExactChangeError, type Funds, type Moved } from '../errors.js';
+import { ExactChangeError, type ErrorCode, type ErrorInit, type Funds } from '../errors.js';
 
 /**
  * Returns a copy of an error with facts that its thrower did not know: our transactions that had
- * landed before it (`funds` then says so), and the response that led to it.
+ * landed before it (`funds` then says so), the response that led to it, or what may still land.
  */
 export function amendError(
   error: ExactChangeError,
-  { moved = [], response }: { readonly moved?: readonly Moved[]; readonly response?: Response },
+  {
+    moved = [],
+    response,
+    funds = error.funds,
+    retry = error.retry,
+  }: Pick<ErrorInit<ErrorCode>, 'moved' | 'response' | 'funds' | 'retry'>,
 ): ExactChangeError {
   const allMoved = [
     ...moved.filter((added) => !error.moved.some((known) => known.signature === added.signature)),
@@ -16,15 +21,15 @@ export function amendError(
     ? 'spent'
     : allMoved.length > 0
       ? 'swapped'
-      : error.funds;
+      : funds;
   // A transaction that may still land outweighs transactions that landed.
-  const keepsFunds = error.funds === 'uncertain' || error.funds === 'spent';
+  const keepsFunds = funds === 'uncertain' || funds === 'spent';
   const seen = error.response ?? response;
-  const { code, details, retry, cause, untrusted } = error;
+  const { code, details, cause, untrusted } = error;
   // Copy, because several calls may share a failure, and only some of them moved anything.
   const copy = new ExactChangeError(code, error.message, {
     details,
-    funds: keepsFunds ? error.funds : landed,
+    funds: keepsFunds ? funds : landed,
     moved: allMoved,
     retry,
     ...(cause === undefined ? {} : { cause }),

@@ -91,7 +91,7 @@ export async function createEngine(config: Config, events: Events, parts: Parts)
     async *receipts(filter) {
       yield* (await swapEngine()).listReceipts(context, filter);
     },
-    resume: async () => (await recovery()).resume(context),
+    resume: async () => (await recovery(undefined, 'uncertain')).resume(context),
     spent: async () => (await swapEngine()).spent(context),
     warm: async () => (await reasons()).warm(context).then(thenTopUp),
     async close() {

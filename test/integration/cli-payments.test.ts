@@ -255,6 +255,11 @@ describe('exact-change fetch that ends while its payment is open', () => {
     expect(stderr).toContain('exact-change resume');
     expect(code).toBe(75);
     expect((await command.run(['doctor'], wallet)).stdout).toContain('open payments: 1');
+    const env = { ...wallet.env, SOLANA_RPC_URL: 'http://127.0.0.1:9' };
+    expect(await command.json(['resume'], { env })).toMatchObject({
+      code: 75,
+      object: { funds: 'uncertain', error: { code: 'rpc_unavailable', retry: 'same' } },
+    });
     const again = await command.run(['fetch', '-y', seller.url], wallet);
     expect(again).toMatchObject({ code: 0, stdout: '{"ok":true}' });
     expect(await spent(wallet)).toBe(1);

@@ -110,7 +110,7 @@ describe('a journal with a method that never answers', () => {
       );
       // The journal may hold an earlier payment for the same call that the client cannot read.
       const funds = (name: Name) =>
-        name.startsWith('fetch') && (method === 'similar' || method === 'attempts')
+        /^fetch|^resume/.test(name) && (method === 'similar' || method === 'attempts')
           ? 'uncertain'
           : 'untouched';
       const expected = NAMES.map((name) => [

@@ -315,7 +315,9 @@ describe('a node that stops answering after a payment was sent', () => {
       expect(error).toMatchObject({ funds: 'uncertain', cause: { code: 'timeout' } });
       // The first request has checked the network, so resume() asks no genesis hash.
       if (method !== 'getGenesisHash')
-        await failureOf(payer.again({ rpcUrl: node.url, ...only(timeout) }).resume(), 'timeout');
+        expect(
+          await failureOf(payer.again({ rpcUrl: node.url, ...only(timeout) }).resume(), 'timeout'),
+        ).toMatchObject({ funds: 'uncertain', retry: 'same' });
       expect(kinds(payer)).toEqual(['payment']);
     },
   );

@@ -168,7 +168,7 @@ describe.each(WAYS)('a client at a journal that %s', (_, fail) => {
     const { journal } = breakable('attempts', fail);
     const payer = await payerOn(sandbox, {}, { journal, ...impatient });
     expectUntouched(await failureOf(listOf(payer.client.receipts()), 'journal_unavailable'));
-    expectUntouched(await failureOf(payer.client.resume(), 'journal_unavailable'));
+    expectUnread(await failureOf(payer.client.resume(), 'journal_unavailable'));
   });
 
   it('keeps the reason of a failure when release() fails, and frees the budget later', async () => {

@@ -221,6 +221,11 @@ describe('amendError', () => {
     expect(Object.keys(amended)).not.toContain('cause');
   });
 
+  it('says what may still land, also over transactions that landed', () => {
+    const amended = amendError(noRoute(), { moved: [swap], funds: 'uncertain', retry: 'same' });
+    expect(amended).toMatchObject({ funds: 'uncertain', retry: 'same', moved: [swap] });
+  });
+
   it('does not change the original error, because another call may share it', () => {
     const error = noRoute();
     amendError(error, { moved: [swap], response: new Response() });

@@ -1,3 +1,5 @@
+import { isExactChangeError } from '../../errors.js';
+import { amendError } from '../../errors/amend.js';
 import { isPaid, type OpenPayment } from '../../journal/open-payment.js';
 import type { Along, Attempt } from '../../journal/types.js';
 import type { FreedReceipt, Receipt } from '../../receipt.js';
@@ -54,9 +56,17 @@ async function lookAfter(
  * frees each reservation that was never signed. Monitors undecided payments in the background.
  *
  * Returns the receipts of taken-up attempts that were decided or freed since the last call. Throws
- * only if the question about every payment failed.
+ * only if the journal fails, or the question about every payment: then what is open may still land.
  */
-export async function resume(context: PaymentContext): Promise<(Receipt | FreedReceipt)[]> {
+export function resume(context: PaymentContext): Promise<(Receipt | FreedReceipt)[]> {
+  return reconcile(context).catch((error: unknown) => {
+    if (!isExactChangeError(error)) throw error;
+    const retry = error.retry === 'never' ? 'never' : 'same';
+    throw amendError(error, { funds: 'uncertain', retry });
+  });
+}
+
+async function reconcile(context: PaymentContext): Promise<(Receipt | FreedReceipt)[]> {
   const failures: unknown[] = [];
   let answers = 0;
   const unfinished = await collectUnfinished(context);

@@ -546,9 +546,12 @@ describe('a signed payment', () => {
     expect(rpc.asked).toEqual([]);
   });
 
-  it('makes resuming fail when no node answers', async () => {
+  it('makes resuming fail when no node answers, with funds that are uncertain', async () => {
     const { core, states } = await coreWith([signed('paid')], { ...past, down: true });
-    await expect(resume(core)).rejects.toMatchObject({ code: 'rpc_unavailable' });
+    await expect(resume(core)).rejects.toMatchObject({
+      name: 'TransportError',
+      ...{ code: 'rpc_unavailable', funds: 'uncertain', moved: [], retry: 'same' },
+    });
     expect(await states()).toEqual({ paid: 'signed' });
   });
 });
