@@ -1,10 +1,10 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
-import { memoryJournal, type Attempt, type Journal } from 'exact-change';
+import { memoryJournal, type Attempt, type Coordination, type Journal } from 'exact-change';
 import { describe, expect, it } from 'vitest';
 import { withCoordination, createCoordination } from '../../src/journal/registry.js';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { storedOf } from '../helpers/attempts.js';
-import { until } from '../helpers/chain.js';
+import { landed, until } from '../helpers/chain.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, type Seller, sellerOfTest } from '../helpers/seller.js';
@@ -33,6 +33,12 @@ async function halving(): Promise<{ readonly seller: Seller; cut(): Promise<void
     cut: async () => (await until('half of the answer was sent', () => cuts.shift()))(),
   };
 }
+
+/** A journal in memory with this coordination. */
+const journalWith = (shared: Coordination): Journal => ({
+  ...withCoordination(memoryJournal(), shared),
+  coordination: () => shared,
+});
 
 /** A journal with writes that wait for the promise of `isSlow`. */
 function slow(isSlow: (attempt: Attempt) => Promise<void> | undefined): Journal {
@@ -151,11 +157,7 @@ describe('a repeated call with a claim that arrives too late', () => {
       };
       return (arrived = claim());
     };
-    const shared = { ...coordination, claims: { ...claims, take } };
-    const journal: Journal = {
-      ...withCoordination(memoryJournal(), shared),
-      coordination: () => shared,
-    };
+    const journal = journalWith({ ...coordination, claims: { ...claims, take } });
     const payer = await payerOn(sandbox, { USDC: '1' }, { journal, timeouts: { journal: 500 } });
     const seller = await sellerOfTest((request, response) => {
       if (!isPaid(request)) return answerTerms(response, terms());
@@ -170,6 +172,39 @@ describe('a repeated call with a claim that arrives too late', () => {
     late = undefined;
     await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
     expect([signedOf(payer, 'payment'), seller.paid.length]).toEqual([1, 2]);
+  });
+});
+
+describe('a repeated call that presents a settled payment in vain', () => {
+  it.each([
+    ['its answer is lost too', false],
+    ['the journal fails to claim it', true],
+  ])('reports the payment, and funds as spent, when %s', async (_, fails) => {
+    const coordination = createCoordination();
+    const { claims } = coordination;
+    let isDown = false;
+    const take = (ids: readonly string[]) =>
+      isDown ? Promise.reject(new Error('The disk is full.')) : claims.take(ids);
+    const payer = await holder(journalWith({ ...coordination, claims: { ...claims, take } }));
+    const seller = await sellerOfTest((request, response) => {
+      if (!isPaid(request)) return answerTerms(response, terms());
+      void settle(sandbox, request).then(() => request.socket.destroy());
+    });
+    const init = { ...post, repeatable: true };
+    await failureOf(payer.client.fetch(seller.url, init), 'payment_uncertain');
+    await until('the payment is settled', () =>
+      payer.events.some(({ type }) => type === 'payment.settled') ? true : undefined,
+    );
+    isDown = fails;
+    const lost = await failureOf(payer.client.fetch(seller.url, init), 'payment_uncertain');
+    expect(lost).toMatchObject({ funds: 'spent', moved: [{ kind: 'payment', inAmount: '10000' }] });
+    const { signatures } = await landed(sandbox.rpcUrl, lost.moved[0]?.signature ?? '');
+    expect(signatures).toContain(lost.details.payerSignature);
+    expect([
+      signedOf(payer, 'payment'),
+      seller.paid.length,
+      await timesSpent(sandbox, payer, 'USDC'),
+    ]).toEqual([1, fails ? 1 : 2, 1]);
   });
 });
 

@@ -247,7 +247,7 @@ describe('a pending settlement', () => {
     },
   );
 
-  it('is not called uncertain by an event after it settled, though its answer is lost', async () => {
+  it('is called spent, not uncertain, when its answer is lost after it settled', async () => {
     const payer = await holder();
     const seller = await selling(2, [
       async ({ response, settle: settleIt }) => {
@@ -256,7 +256,11 @@ describe('a pending settlement', () => {
       },
       ({ request }) => request.destroy(),
     ]);
-    await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
+    const lost = await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
+    expect(lost).toMatchObject({ funds: 'spent', moved: [{ kind: 'payment', inAmount: '10000' }] });
+    expect((await landed(sandbox.rpcUrl, lost.moved[0]?.signature ?? '')).signatures).toContain(
+      lost.details.payerSignature,
+    );
     const told = payer.events.map(({ type }) => type);
     expect(told).toContain('payment.settled');
     expect(told).not.toContain('payment.uncertain');

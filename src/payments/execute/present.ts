@@ -1,4 +1,4 @@
-import { isExactChangeError, SettlementError, type Moved } from '../../errors.js';
+import { isExactChangeError, SettlementError, type ErrorInit, type Moved } from '../../errors.js';
 import type { Emit } from '../../events.js';
 import { onAbort, startDeadline, untilAborted } from '../../internal/abort.js';
 import type { Call } from '../../internal/request.js';
@@ -238,13 +238,25 @@ function paymentUncertain(
   moved: readonly Moved[],
   cause: unknown,
 ): SettlementError<'payment_uncertain'> {
-  const bounds = detailsOf(open);
+  const facts = factsOf(open, moved);
+  const outcome =
+    facts.funds === 'spent'
+      ? 'and the chain shows the payment'
+      : `so the payment may still settle until block height ${facts.details.lastValidBlockHeight} is final`;
   return new SettlementError(
     'payment_uncertain',
-    `The answer to the paid request was lost, so the payment may still settle until block height ${bounds.lastValidBlockHeight} is final. ` +
-      'Repeat the same call: it presents the same payment or reports it spent, and never pays twice.',
-    { details: bounds, funds: 'uncertain', moved, cause },
+    `The answer to the paid request was lost, ${outcome}. Repeat the same call: it presents the same payment or reports it spent, and never pays twice.`,
+    { ...facts, cause },
   );
+}
+
+/** Returns the facts of an error about a payment with a lost answer: it may have settled by now. */
+export function factsOf(
+  open: OpenPayment,
+  moved: readonly Moved[],
+): Required<Pick<ErrorInit<'payment_uncertain'>, 'details' | 'funds' | 'moved'>> {
+  const funds = open.attempt.state === 'settled' ? 'spent' : 'uncertain';
+  return { details: detailsOf(open), funds, moved: [...moved, ...movedByPayment(open)] };
 }
 
 /** Returns the payment as an entry of the error's `moved` if the chain shows it. */
