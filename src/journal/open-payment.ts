@@ -10,8 +10,11 @@ export interface OpenPayment {
   attempt: SignedAttempt;
   /** The signed message, if this process signed it: the payment's header carries it too. */
   readonly message?: Uint8Array;
-  /** Whether it comes from the journal, so that other processes may know more of it by now. */
-  readonly isForeign?: boolean;
+  /**
+   * Whether other processes may know more of it by now: it comes from the journal, or its answer
+   * did not arrive here.
+   */
+  isShared?: boolean;
   /** The last write of the attempt, done or under way; never rejects. */
   lastWrite?: Promise<unknown>;
   /** The transaction id that the seller claimed last, and whether it is this payment's. */

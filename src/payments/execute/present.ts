@@ -3,6 +3,7 @@ import type { Emit } from '../../events.js';
 import { onAbort, startDeadline, untilAborted } from '../../internal/abort.js';
 import type { Call } from '../../internal/request.js';
 import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
+import type { Along } from '../../journal/types.js';
 import { protocolOfHeader, type SettlementClaim } from '../../protocols/protocol.js';
 import { attachReceipt, type Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
@@ -69,6 +70,7 @@ export async function present(
     // record that this call works on.
     void monitorPayment(context, open, emit);
     const attemptClaim = showing.keepsClaim === true ? [] : [id];
+    if (!isAwaited && !open.attempt.delivered) open.isShared = true;
     if (!isAwaited)
       await releaseClaims(context, open, [...attemptClaim, bodyClaim(id)], call.signal);
     else if (idempotencyKey !== undefined) void releaseClaims(context, open, attemptClaim);
@@ -143,9 +145,10 @@ export async function presentOnce(
   open.attempt = { ...open.attempt, delivered: delivered && !isAwaited, receipt };
   // Skip this write if the end of the body writes the attempt anyway, unless other processes may
   // write it too.
-  const written = isAwaited && open.isForeign !== true ? undefined : write(context, open, emit);
+  const written = isAwaited && open.isShared !== true ? undefined : write(context, open, emit);
   await untilAborted(Promise.resolve(written), call.signal).catch((reason: unknown) => {
-    if (open.attempt.delivered) void writeUndelivered(context, open);
+    // The caller has given up, and a repeated call then means the same purchase.
+    if (open.attempt.delivered) saveDelivered(context, open, false).catch(() => undefined);
     throw reason;
   });
   if (response.status === 402) {
@@ -192,9 +195,8 @@ function bodyEndOf(
   const { id } = open.attempt;
   const drop = [id, bodyClaim(id)];
   const end = (isDelivered: boolean, onWriteFailure: () => void): Promise<void> => {
-    const change = (attempt: OpenPayment['attempt']) => ({ ...attempt, delivered: isDelivered });
-    open.attempt = change(open.attempt);
-    const written = saveAttempt(context, open, change, { drop }).catch(() => {
+    if (!isDelivered) open.isShared = true;
+    const written = saveDelivered(context, open, isDelivered, { drop }).catch(() => {
       onWriteFailure();
       return releaseClaims(context, open, drop);
     });
@@ -207,13 +209,16 @@ function bodyEndOf(
   };
 }
 
-/**
- * Notes that the answer did not reach its caller, because the caller has given up. A repeated call
- * then means the same purchase.
- */
-async function writeUndelivered(context: PaymentContext, open: OpenPayment): Promise<void> {
-  open.attempt = { ...open.attempt, delivered: false };
-  await saveAttempt(context, open).catch(() => undefined);
+/** Notes at once whether the answer reached its caller, and writes it. */
+function saveDelivered(
+  context: PaymentContext,
+  open: OpenPayment,
+  delivered: boolean,
+  along?: Along,
+): Promise<void> {
+  const change = (attempt: OpenPayment['attempt']) => ({ ...attempt, delivered });
+  open.attempt = change(open.attempt);
+  return saveAttempt(context, open, change, along);
 }
 
 async function send(

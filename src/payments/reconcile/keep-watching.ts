@@ -58,6 +58,8 @@ export async function refreshIfSigned(
   open: OpenPayment,
 ): Promise<boolean> {
   const { id, at } = open.attempt;
+  // The journal must not answer with what this process has changed since.
+  await open.lastWrite;
   for await (const attempt of context.journal.attempts(ownerOf(context), {
     state: 'signed',
     since: at,
@@ -65,15 +67,16 @@ export async function refreshIfSigned(
     if (attempt.id !== id) continue;
     // The record of the journal is older than a decision that this process has made since.
     if (isDecided(open)) return true;
-    const { delivered, tellingAt, toldAt, doubt, receipt = open.attempt.receipt } = attempt;
+    const { delivered, tellingAt, toldAt, doubt, receipt } = attempt;
     const told = {
       ...(tellingAt === undefined ? {} : { tellingAt }),
       ...(toldAt === undefined ? {} : { toldAt }),
     };
     open.attempt = {
       ...open.attempt,
-      delivered,
-      receipt,
+      // Either process may have delivered the answer; only one may know the seller's word on it.
+      delivered: delivered || open.attempt.delivered,
+      receipt: { ...open.attempt.receipt, ...receipt },
       ...told,
       ...(doubt === undefined ? {} : { doubt }),
     };

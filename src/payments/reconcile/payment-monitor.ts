@@ -18,7 +18,7 @@ export function openPaymentOf(
   { wallet }: PaymentContext,
   attempt: OpenPayment['attempt'],
 ): OpenPayment {
-  return wallet.monitored.get(attempt.id)?.open ?? { attempt, isForeign: true };
+  return wallet.monitored.get(attempt.id)?.open ?? { attempt, isShared: true };
 }
 
 /** Whether this context monitors a payment already. */
@@ -133,7 +133,7 @@ async function closeAttempt(
 ): Promise<void> {
   const { payment } = open.attempt;
   const isSigned =
-    open.isForeign !== true || (await (await recovery()).refreshIfSigned(context, open));
+    open.isShared !== true || (await (await recovery()).refreshIfSigned(context, open));
   // Another monitor may have closed the attempt during that read.
   if (isDecided(open)) return;
   const change = { isMade: false };
@@ -147,7 +147,9 @@ async function closeAttempt(
   if (isSigned) await saveAttempt(context, open, close, holdEnd(payment.source, decision));
   else {
     await endHold(context, open, decision);
-    open.attempt = close(open.attempt);
+    // That process may not know that the answer was delivered here.
+    if (open.attempt.delivered) await saveAttempt(context, open, close);
+    else open.attempt = close(open.attempt);
   }
   // The ledger may count the tokens as spent, because a client closed while it monitored the
   // payment.

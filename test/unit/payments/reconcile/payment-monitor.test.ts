@@ -1,4 +1,4 @@
-import type { OpenPayment } from '../../../../src/journal/open-payment.js';
+import { isPaid, type OpenPayment } from '../../../../src/journal/open-payment.js';
 import type { Attempt } from '../../../../src/journal/types.js';
 import { describe, expect, it } from 'vitest';
 import { createMemory } from '../../../../src/payments/memory.js';
@@ -7,6 +7,7 @@ import { monitorPayment } from '../../../../src/payments/reconcile/payment-monit
 import { withCoordination, newWallet } from '../../../../src/journal/registry.js';
 import { createMemoryJournal } from '../../../../src/journal/memory.js';
 import { systemRuntime } from '../../../../src/internal/runtime.js';
+import { attemptOf, fullAttemptOf, listOf } from '../../../helpers/attempts.js';
 import { seenSince } from '../../../helpers/seen-since.js';
 import { fakeRpc, OURS, payment, type FakeNode } from './fake-chain.js';
 
@@ -110,18 +111,17 @@ describe('a decision that two clients of a wallet make at once', () => {
     const journal = {
       ...core.journal,
       async *attempts() {
-        if ((reads += 1) === 2) {
-          bothRead();
-          await isEnded;
-        }
+        // Both ask before either is answered, and the second is answered last.
+        if ((reads += 1) === 2) bothRead();
+        await (reads === 2 ? isEnded : isRead);
         yield doubted;
       },
       put: ({ state, receipt }: Attempt) => {
         puts.push([state, receipt?.state]);
-        return isRead;
+        return Promise.resolve();
       },
     };
-    const foreign = { ...open, isForeign: true };
+    const foreign = { ...open, isShared: true };
     const config = { ...core.config, signer: { address: 'wallet' }, network: 'network' };
     // The journal has only what a monitor calls.
     const client = { ...core, journal, config } as unknown as Core;
@@ -130,6 +130,47 @@ describe('a decision that two clients of a wallet make at once', () => {
     );
     await Promise.all(ends);
     expect(new Set(puts.map(String))).toEqual(new Set(['settled,settled']));
+  });
+});
+
+describe('a payment that was delivered in this process', () => {
+  /** Monitors a payment that the journal has in this state, and returns what it has then. */
+  async function closed(state: 'signed' | 'settled', delivers: (open: OpenPayment) => void) {
+    const { core } = await monitored({ slot: 2_000, height: 1n, history: { tx } });
+    const journal = createMemoryJournal();
+    const { receipt } = fullAttemptOf();
+    const parts = { id: 'a', mint: 'mint', amount: '40', payment: payment() };
+    const signed = attemptOf({ ...parts, state: 'signed', ...(receipt && { receipt }) });
+    if (!isPaid(signed)) throw new Error('The attempt has no receipt.');
+    await journal.reserve(signed, []);
+    await journal.put({ ...signed, state });
+    const open: OpenPayment = { attempt: signed, isShared: true };
+    const listing = {
+      ...journal,
+      async *attempts(...[owner, filter]: Parameters<typeof journal.attempts>) {
+        const listed = await listOf(journal.attempts(owner, filter));
+        delivers(open);
+        yield* listed;
+      },
+    };
+    const config = { ...core.config, signer: { address: signed.wallet }, network: signed.network };
+    // The journal has only what a monitor calls.
+    const context = { ...core, journal: listing, config } as unknown as Core;
+    await monitorPayment(context, open, () => undefined);
+    return (await listOf(journal.attempts(signed)))[0];
+  }
+  const deliver = (open: OpenPayment) => void (open.attempt = { ...open.attempt, delivered: true });
+
+  it('is recorded as delivered though another process closed it before', async () => {
+    expect(await closed('settled', deliver)).toMatchObject({ state: 'settled', delivered: true });
+  });
+
+  it('is recorded as delivered though the journal answers with an older record', async () => {
+    expect(await closed('signed', deliver)).toMatchObject({ state: 'settled', delivered: true });
+  });
+
+  it('keeps what another process wrote if nothing was delivered here', async () => {
+    expect(await closed('settled', () => undefined)).not.toHaveProperty('leftAt');
   });
 });
 
