@@ -16,6 +16,7 @@ import { newId, ownerOf, type PaymentContext } from './context.js';
 import type { SwapOptions } from './engine.js';
 import { copyOfReceipt } from './attempt-receipt.js';
 import { swapCounted } from './execute/counted-swap.js';
+import { claimsReleased, untilGivenUp } from './execute/release-claim.js';
 import { runSwap } from './execute/run-swap.js';
 import { recordSwaps } from './execute/swap-record.js';
 import { checkBalances, checkDecimals } from './plan/check-balances.js';
@@ -51,11 +52,12 @@ export async function swap(
   const task = { request: resolved, emit, signal, worst: noWorseThan && readWorst(noWorseThan) };
   const { inputMint, outputMint: mint } = resolved;
   const attempt = { id: newId(context), url: `swap:${inputMint}/${mint}`, mint };
-  const swapped = await (counted
+  const swapping = counted
     ? swapCounted(context, attempt, signal, (reservation) =>
         runSwap(context, { ...task, ...recordSwaps(context, reservation, signal) }),
       )
-    : runSwap(context, task));
+    : runSwap(context, task);
+  const swapped = await untilGivenUp(context, swapping, signal);
   return { ...swapped.record, feeLamports: swapped.feeLamports.toString() };
 }
 
@@ -98,6 +100,7 @@ export async function balance(
 
 export async function spent(context: PaymentContext): Promise<CapUse[]> {
   const { policy } = context.config;
+  await claimsReleased(context, undefined);
   const spends: Attempt[] = [];
   // Only a cap for each host or payee needs the attempts, because they name hosts and payees.
   if (policy.caps.some(({ host, payTo }) => host === '*' || payTo === '*')) {

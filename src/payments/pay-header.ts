@@ -9,7 +9,7 @@ import type { PaymentRequired } from '../protocols/types.js';
 import type { Receipt } from '../receipt.js';
 import { newId, type PaymentContext } from './context.js';
 import { copyOfReceipt } from './attempt-receipt.js';
-import { bodyClaim } from './execute/release-claim.js';
+import { bodyClaim, releaseClaims } from './execute/release-claim.js';
 import { afterPurchase, signFor } from './pay.js';
 import { checkOrigin } from './plan/request-problem.js';
 import { monitorPayment } from './reconcile/payment-monitor.js';
@@ -65,7 +65,7 @@ export async function payHeader(
     const open = await signFor(context)(terms, task);
     // Follow the payment on the chain, because this client presents nothing and gets no answer.
     void monitorPayment(context, open, emit);
-    await context.claims.drop([id, bodyClaim(id)]).catch(() => undefined);
+    await releaseClaims(context, open, [id, bodyClaim(id)], signal);
     const { payment, receipt } = open.attempt;
     return { header: { ...payment.header }, receipt: copyOfReceipt(receipt) };
   } catch (error) {

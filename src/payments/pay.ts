@@ -13,6 +13,7 @@ import { newId, type PaymentContext } from './context.js';
 import type { Approve } from './execute/ask-approval.js';
 import { firstReceipt } from './attempt-receipt.js';
 import { fundPayment, holdFor } from './execute/fund.js';
+import { bodyClaim, releaseClaims, untilGivenUp } from './execute/release-claim.js';
 import { reservationFor } from './execute/reservation.js';
 import { presentAlone } from './execute/present.js';
 import type { SignFor } from './execute/resign.js';
@@ -22,6 +23,7 @@ import { choose, spendOf, type Choice, type RefuseOffer } from './plan/choose.js
 import { makeRoom } from './memory.js';
 import { fingerprintOf, resumeEarlierPayment, underKey } from './reconcile/find-earlier.js';
 import { throwUnread } from './reconcile/key-errors.js';
+import { monitorPayment } from './reconcile/payment-monitor.js';
 import { resumeOnce } from './reconcile/resume-once.js';
 import type { Buying, Task } from './task.js';
 import { reasons, swapEngine } from './on-demand.js';
@@ -193,15 +195,24 @@ export function signFor(context: PaymentContext, checkSendable?: () => Promise<v
 }
 
 /**
+ * Prepares a payment, as {@link prepare} does, until the caller gives up. What is under way then
+ * ends by itself.
+ */
+function preparePayment(context: PaymentContext, choice: Choice, task: Task): Promise<OpenPayment> {
+  const { id, signal, emit } = task;
+  return untilGivenUp(context, prepare(context, choice, task), signal, (open) => {
+    // The payment is on record, so the next equal call must be able to take it up.
+    void monitorPayment(context, open, emit);
+    return releaseClaims(context, open, [id, bodyClaim(id)]);
+  });
+}
+
+/**
  * Reserves the budget, gets the tokens, asks for approval, signs, and writes the signed payment to
  * the journal. The payment has not left this process when it returns. A failure rolls the
  * reservation back. The attempt stays claimed by this call.
  */
-async function preparePayment(
-  context: PaymentContext,
-  choice: Choice,
-  task: Task,
-): Promise<OpenPayment> {
+async function prepare(context: PaymentContext, choice: Choice, task: Task): Promise<OpenPayment> {
   const { runtime, network, signer, policy } = context.config;
   const { id, place, signal, emit, startedAt } = task;
   const { protocol, terms, offer, facts, refused } = choice;
@@ -240,7 +251,9 @@ async function preparePayment(
     const funded = runtime.now();
     throwIfAborted(signal);
     await approve(undefined);
-    const { payment, message } = await signPayment(context, choice, place, before, signal);
+    // Code may be loaded for the signer, and a file may never arrive.
+    const signing = signPayment(context, choice, place, before, signal);
+    const { payment, message } = await untilAborted(signing, signal);
     throwIfAborted(signal);
     const { payerSignature, lastValidBlockHeight } = payment;
     const timings = { funded: funded - startedAt, signed: runtime.now() - startedAt };

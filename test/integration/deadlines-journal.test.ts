@@ -153,21 +153,6 @@ describe('a journal that stops answering', () => {
     await failureOf(payer.client.fetch(usdc()), 'journal_unavailable');
     expect(await usedByCap(payer.client)).toEqual(UNUSED);
   });
-
-  it('does not delay an abort of the caller, and nothing is sent', async () => {
-    const payer = await createPayer(HOLDER, { journal: hanging('put') });
-    const controller = new AbortController();
-    const stop = payer.client.on('payment.chosen', () => {
-      stop();
-      controller.abort('had enough');
-    });
-    expect(
-      await payer.client
-        .fetch(usdc(), { signal: controller.signal })
-        .catch((error: unknown) => error),
-    ).toBe('had enough');
-    expect(payer.events.map(({ type }) => type)).not.toContain('payment.sent');
-  });
 });
 
 describe('policy.approve that never answers', () => {

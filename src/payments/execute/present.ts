@@ -153,7 +153,11 @@ export async function presentOnce(
   });
   if (response.status === 402) {
     // Read the balance anew next time, because an outdated balance is the likeliest own mistake.
-    await context.ledger.forget(open.attempt.payment.source).catch(() => undefined);
+    const forgotten = context.ledger.forget(open.attempt.payment.source);
+    await untilAborted(
+      forgotten.catch(() => undefined),
+      call.signal,
+    );
     return { response, word };
   }
   attachReceipt(response, {

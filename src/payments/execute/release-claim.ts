@@ -41,6 +41,25 @@ export function delayNextCall({ wallet }: PaymentContext, work: Promise<unknown>
 }
 
 /**
+ * Settles as a call's work does, or rejects with the signal's reason if that comes first: a silent
+ * journal must not hold up a caller that has given up. The next call of this wallet waits for the
+ * end of the work, which may still have to free its budget.
+ *
+ * @param onLate - Gets the result of work that the caller did not wait for.
+ */
+export function untilGivenUp<T>(
+  context: PaymentContext,
+  work: Promise<T>,
+  signal: AbortSignal | undefined,
+  onLate: (result: T) => unknown = () => undefined,
+): Promise<T> {
+  return untilAborted(work, signal).catch((error: unknown) => {
+    void delayNextCall(context, work.then(onLate));
+    throw error;
+  });
+}
+
+/**
  * Waits until the ended calls of this wallet have released their claims. Rejects with the signal's
  * reason.
  */

@@ -9,7 +9,7 @@ import type { PaymentContext } from '../context.js';
 import { reasons, recovery } from '../on-demand.js';
 import { inProgress } from '../reconcile/key-errors.js';
 import { resumeWithNextCall } from '../reconcile/resume-once.js';
-import { bodyClaim } from './release-claim.js';
+import { bodyClaim, claimsReleased } from './release-claim.js';
 
 /** An attempt until its payment is signed, with the amounts that it counts against the caps. */
 export interface Reservation {
@@ -56,6 +56,8 @@ export function reservationFor(
     attempt: reserved,
     async reserve(hold) {
       const { attempt } = reservation;
+      // A caller may have given up a call that has yet to free its budget.
+      await claimsReleased(context, signal);
       const caps = capsFor(config.policy, attempt);
       const done = await againWithoutOrphans(context, signal, () =>
         journal.reserve(attempt, caps, { claim: [id] }, hold),

@@ -36,7 +36,10 @@ export async function makePlan(
       ...place,
       refused: [],
       maxFeeLamports: '0',
-      caps: await usesOf(context, capsForSpends(context.config.policy, [])),
+      caps: await untilAborted(
+        usesOf(context, capsForSpends(context.config.policy, [])),
+        call.signal,
+      ),
     };
   await checkRequest(context.config.policy, call, unpaid, place.url);
   await untilAborted(context.ready(), call.signal);
@@ -45,7 +48,7 @@ export async function makePlan(
     signal: call.signal,
     quote: true,
   });
-  return planOf(context, place, choice, choice.funding, call.signal);
+  return untilAborted(planOf(context, place, choice, choice.funding, call.signal), call.signal);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { untilAborted } from '../../internal/abort.js';
 import { hex } from '../../internal/bytes.js';
 import { refuse } from '../../internal/options.js';
 import { sha256 } from '../../internal/sha2.js';
@@ -20,9 +21,10 @@ export async function resumeEarlierPayment(
 ): Promise<Response | undefined> {
   await claimsReleased(context, buying.signal);
   const { fingerprint, idempotencyKey } = buying.place;
-  const similar = await context.journal
+  const reading = context.journal
     .similar(ownerOf(context), fingerprint, idempotencyKey)
     .catch(throwUnread);
+  const similar = await untilAborted(reading, buying.signal);
   if (similar.length === 0) return undefined;
   const { settleEarlier } = await recovery(buying.signal, 'uncertain');
   return settleEarlier(context, similar, buying);

@@ -8,7 +8,7 @@ import { DAY_MS } from '../../policy/periods.js';
 import { ownerOf, type PaymentContext } from '../context.js';
 import { present } from '../execute/present.js';
 import { mayRepeat } from '../execute/rejection.js';
-import { delayNextCall, bodyClaim } from '../execute/release-claim.js';
+import { bodyClaim, delayNextCall, untilGivenUp } from '../execute/release-claim.js';
 import type { Buying, Task } from '../task.js';
 import { alreadySpent, movedBySwap, earlierUncertain } from './earlier-errors.js';
 import { isForgottenPayment } from './forgotten.js';
@@ -26,7 +26,7 @@ export async function settleEarlier(
   similar: readonly Attempt[],
   buying: Buying,
 ): Promise<Response | undefined> {
-  const earlier = await findEarlier(context, similar, buying.place);
+  const earlier = await findEarlier(context, similar, buying);
   if (earlier.length === 0) return undefined;
   // Deciding earlier attempts may take minutes, so no swap for several calls waits for this call.
   buying.onCounted();
@@ -77,7 +77,8 @@ export async function settleEarlier(
       ? Promise.reject(alreadySpent(latest))
       : presentAgain(context, presentable, buying);
   return response.catch(async (error: unknown) => {
-    if (isExactChangeError(error, 'already_spent')) await tell(context, presentable ?? latest);
+    if (isExactChangeError(error, 'already_spent'))
+      await tell(context, presentable ?? latest, signal);
     throw error;
   });
 }
@@ -94,12 +95,13 @@ const UNHEARD_WINDOWS = 10;
 async function findEarlier(
   context: PaymentContext,
   first: readonly Attempt[],
-  place: Task['place'],
+  { place, signal }: Pick<Task, 'place' | 'signal'>,
 ): Promise<OpenPayment['attempt'][]> {
   const { fingerprint, idempotencyKey } = place;
   const { runtime, retryWindow } = context.config;
   const found: OpenPayment['attempt'][] = [];
-  const { similar, isAtWork } = await readSimilar(context, first, place).catch(throwUnread);
+  const reading = readSimilar(context, first, place);
+  const { similar, isAtWork } = await untilAborted(reading, signal).catch(throwUnread);
   for (const attempt of similar) {
     if (idempotencyKey !== undefined && attempt.fingerprint !== fingerprint) throw mismatch();
     if (!isPaid(attempt) || attempt.state === 'unsettled') continue;
@@ -170,10 +172,11 @@ async function presentAgain(
   )
     throw open.attempt.state === 'settled' ? alreadySpent(open) : earlierUncertain(open);
   const claims = [open.attempt.id, bodyClaim(open.attempt.id)];
-  await context.claims.take(claims).catch((cause: unknown) => {
+  await untilAborted(context.claims.take(claims), buying.signal).catch((cause: unknown) => {
     // The claims may exist despite the error. Drop them: the next call would think that this call
     // is at work, and pay again.
     void delayNextCall(context, context.claims.drop(claims));
+    throwIfAborted(buying.signal);
     throw earlierUncertain(open, cause);
   });
   const shown = await present(context, open, { ...buying, moved: movedBySwap(open) });
@@ -209,8 +212,12 @@ async function askChain(
  *
  * Records only the purchase that the error names. Another caller may not have heard of the others.
  */
-async function tell(context: PaymentContext, named: OpenPayment): Promise<void> {
-  await noteTold(context, named, 'tellingAt');
+async function tell(
+  context: PaymentContext,
+  named: OpenPayment,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  await untilGivenUp(context, noteTold(context, named, 'tellingAt'), signal);
   void delayNextCall(
     context,
     context.config.runtime.sleep(0).then(() => noteTold(context, named, 'toldAt')),

@@ -101,6 +101,7 @@ describe('a call that cannot load a file', () => {
     const resumed = { ...createResumed(), started: Promise.resolve() as unknown };
     const context = {
       config: { policy: { caps: [] }, timeouts: { journal: 1_000 } },
+      wallet: { releasing: new Set() },
       journal: { reserve: async () => undefined },
       claims: { drop: async (ids: string[]) => void dropped.push(ids) },
       resumed,
