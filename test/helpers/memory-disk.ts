@@ -131,8 +131,13 @@ export class MemoryDisk {
     };
   }
 
-  private openNode(node: Node, path: string, step: Step): OpenFile {
+  private openNode(node: Node, path: string, before: Step): OpenFile {
     this.openFiles += 1;
+    let isOpen = true;
+    const step: Step = (call, place) => {
+      if (!isOpen) throw failure('EBADF');
+      before(call, place);
+    };
     return {
       id: () => {
         step('id', path);
@@ -163,7 +168,7 @@ export class MemoryDisk {
         try {
           step('append', path);
         } catch (error) {
-          put(bytes.subarray(0, bytes.length >> 1));
+          if (isOpen) put(bytes.subarray(0, bytes.length >> 1));
           throw error;
         }
         put(bytes);
@@ -177,9 +182,11 @@ export class MemoryDisk {
         node.synced = node.data;
       },
       close: () => {
+        if (!isOpen) throw failure('EBADF');
         // As on Linux: the descriptor is free even if close(2) fails.
         this.openFiles -= 1;
-        step('close', path);
+        isOpen = false;
+        before('close', path);
       },
     };
   }

@@ -11,7 +11,7 @@ export interface FileId {
 
 /**
  * An open file. All calls but `sync` are synchronous. So no other work of this process comes
- * between a read at the end of the file and a write there.
+ * between a read at the end of the file and a write there. After `close`, each call throws.
  */
 export interface OpenFile {
   id(): FileId;
@@ -118,20 +118,31 @@ function makePrivate(file: number): void {
   if (platform !== 'win32' && (mode & 0o777) !== OWNER_ONLY) fs.fchmodSync(file, OWNER_ONLY);
 }
 
-function openFile(file: number): OpenFile {
+function openFile(descriptor: number): OpenFile {
+  let isClosed = false;
+  const file = (): number => {
+    // Another file or a socket of this process may have the number of a closed file.
+    if (isClosed) throw new Error('EBADF: the file was closed.');
+    return descriptor;
+  };
   return {
-    id: () => idOf(fs.fstatSync(file, { bigint: true })),
-    names: () => fs.fstatSync(file).nlink,
-    makePrivate: () => makePrivate(file),
-    size: () => fs.fstatSync(file).size,
-    read: (into, position) => fs.readSync(file, into, 0, into.length, position),
+    id: () => idOf(fs.fstatSync(file(), { bigint: true })),
+    names: () => fs.fstatSync(file()).nlink,
+    makePrivate: () => makePrivate(file()),
+    size: () => fs.fstatSync(file()).size,
+    read: (into, position) => fs.readSync(file(), into, 0, into.length, position),
     append(bytes) {
-      if (fs.writeSync(file, bytes) < bytes.length)
+      if (fs.writeSync(file(), bytes) < bytes.length)
         throw new Error('ENOSPC: there is no room for it.');
     },
-    truncate: (length) => fs.ftruncateSync(file, length),
-    sync: () => datasync(file),
-    close: () => fs.closeSync(file),
+    truncate: (length) => fs.ftruncateSync(file(), length),
+    sync: async () => datasync(file()),
+    close() {
+      const open = file();
+      // The number is free even if close(2) fails.
+      isClosed = true;
+      fs.closeSync(open);
+    },
   };
 }
 

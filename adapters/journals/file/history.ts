@@ -6,6 +6,7 @@ import type { Made } from '../../../src/journal/store-types.js';
 import type { Attempt } from '../../../src/journal/types.js';
 import { hasCode } from '../../../src/internal/error-code.js';
 import type { Disk, OpenFile } from './disk.js';
+import { closedError } from './failures.js';
 import { encodeLine, readLine } from './line.js';
 import type { Past } from '../log/port.js';
 import { Damage } from './scan.js';
@@ -48,7 +49,10 @@ interface Batch {
 
 export function historyAt(path: string, disk: Disk): History {
   let file: OpenFile | undefined;
+  let isClosed = false;
   const open = (): OpenFile => {
+    // A reader may still be at work, and nothing would close a file that it opens now.
+    if (isClosed) throw closedError();
     if (file !== undefined) return file;
     file = disk.open(path);
     file.makePrivate();
@@ -153,6 +157,9 @@ export function historyAt(path: string, disk: Disk): History {
         if (owner === undefined || belongsTo(made.attempt, owner)) yield made;
       }
     },
-    close: () => file?.close(),
+    close() {
+      isClosed = true;
+      file?.close();
+    },
   };
 }

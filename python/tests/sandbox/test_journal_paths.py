@@ -13,8 +13,10 @@ import pytest
 from exact_change import file_journal
 from exact_change._journal.file import signs
 from exact_change._journal.file.disk import OpenFile, create_file
+from exact_change._journal.file.history import History
 from exact_change._journal.file.line import encode_line, hex_crc
 from exact_change._journal.file.signs import Life, judge
+from exact_change._journal.store_types import Made
 from exact_change._kernel.hosts import threads
 
 from ..filler import contents_of
@@ -143,3 +145,10 @@ def test_gives_a_file_of_root_to_the_owner_of_the_journal(
         create_file(str(tmp_path / name)).close()
     owner = path.stat()
     assert given == [(owner.st_uid, owner.st_gid)] * times
+
+
+def test_opens_no_history_again_after_the_journal_was_closed(tmp_path: Path) -> None:
+    history = History(str(tmp_path / "history"))
+    written = threads.run(history.append(0, [Made(1, attempt("a"))], 0))
+    history.close()
+    failure_of(lambda: history.recall(written.places[0]), "journal_unavailable")

@@ -15,6 +15,7 @@ from ..attempts import belongs_to, is_attempt
 from ..store_types import Made
 from ..types import Attempt, Owner
 from .disk import OpenFile, create_file, open_file, sync_directory
+from .failures import closed
 from .line import Line, encode_line, read_line
 from .scan import Damage
 
@@ -40,6 +41,7 @@ class History:
     def __init__(self, path: str) -> None:
         self._path = path
         self._file: OpenFile | None = None
+        self._is_closed = False
 
     def recall(self, place: int) -> Attempt:
         """Returns the attempt on the line that begins at a place."""
@@ -113,11 +115,14 @@ class History:
         return found
 
     def close(self) -> None:
+        self._is_closed = True
         if self._file is not None:
             self._file.close()
-            self._file = None
 
     def _open(self) -> OpenFile:
+        # A reader may still be at work, and nothing would close a file that it opens now.
+        if self._is_closed:
+            raise closed()
         if self._file is None:
             self._file = open_file(self._path)
             self._file.make_private()
