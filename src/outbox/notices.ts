@@ -1,6 +1,7 @@
 import { sha256 } from '../internal/sha2.js';
 import { hex } from '../internal/bytes.js';
 import { parseUrl } from '../internal/parse.js';
+import { isFromService } from '../journal/attempt-names.js';
 import type { AttemptState } from '../journal/states.js';
 import type { Attempt } from '../journal/types.js';
 import type { NextJob, WebhookDetails, WebhookEvent, WebhookEventName } from './outbox.js';
@@ -16,9 +17,9 @@ const UNPAID: readonly AttemptState[] = ['abandoned', 'unpaid'];
 /**
  * Returns the events of a change of an attempt. `before` is the attempt on record, undefined if it
  * is new; `after` is the attempt from now on, undefined if it was released. Each reserved attempt
- * ends in one `payment.settled` or `payment.failed` event. Each of its swaps that the chain has
- * decided ends in one `swap.confirmed` or `swap.failed` event. No event comes twice, because the
- * change that causes it is written once.
+ * ends in one `payment.settled` or `payment.failed` event, unless a service releases it. Each of
+ * its swaps that the chain has decided ends in one `swap.confirmed` or `swap.failed` event. No event
+ * comes twice, because the change that causes it is written once.
  *
  * @param now - Milliseconds since the epoch.
  */
@@ -75,8 +76,12 @@ function ofPayment(before: Attempt, after: Attempt | undefined, now: number): We
   const failed = (details: WebhookDetails['payment.failed']) => [
     eventOf('payment.failed', attempt, details, now),
   ];
-  if (before.state === 'reserved')
-    return after === undefined || UNPAID.includes(after.state) ? failed(base) : [];
+  if (before.state === 'reserved') {
+    // A service releases a reservation that it could not sign. Its caller was told nothing of it,
+    // and may send the same bytes again, under the same id.
+    const isOver = after === undefined ? !isFromService(before) : UNPAID.includes(after.state);
+    return isOver ? failed(base) : [];
+  }
   // A signed attempt always has its payment.
   const { payment, receipt, doubt } = attempt;
   if (before.state !== 'signed' || after === undefined || payment === undefined) return [];

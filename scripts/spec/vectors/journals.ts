@@ -12,6 +12,7 @@ import { capValues } from '../../../adapters/journals/postgres/caps.js';
 import { digest, lockKey } from '../../../adapters/journals/postgres/keys.js';
 import { lockName } from '../../../adapters/journals/shared-locks.js';
 import { withTexts } from '../../../adapters/journals/balance-json.js';
+import { FROM_SERVICE } from '../../../src/journal/attempt-names.js';
 import { eventsOf } from '../../../src/outbox/notices.js';
 import type { Attempt } from '../../../src/journal/types.js';
 import { takenOf } from '../../../src/policy/caps.js';
@@ -201,9 +202,10 @@ function lines(): unknown[] {
 }
 
 function events(): unknown[] {
-  return Array.from({ length: 60 }, (_, index) => {
+  return Array.from({ length: 80 }, (_, index) => {
     const random = createRandom(`spec/events/${index}`);
     const more = {
+      ...(index < 60 ? {} : { fingerprint: `${FROM_SERVICE}payment` }),
       id: random.pick(['plain-1', 'é 汉 \ud800', 'x'.repeat(120)]),
       url: random.pick(['https://u:p@api.test:8443/a/b?k=1#f', 'http://a.test', 'nonsense']),
       method: random.pick(['GET', 'M'.repeat(80)]),

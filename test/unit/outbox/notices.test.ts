@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { eventsOf, jobsOf } from '../../../src/outbox/notices.js';
 import type { WebhookEvent } from '../../../src/outbox/outbox.js';
+import { FROM_SERVICE } from '../../../src/journal/attempt-names.js';
 import { attemptStates, type AttemptState } from '../../../src/journal/states.js';
 import type { Attempt, SwapOutcome } from '../../../src/journal/types.js';
 import { attemptOf, fullAttemptOf, NOW } from '../../helpers/attempts.js';
@@ -103,6 +104,15 @@ describe('eventsOf', () => {
       expect(eventsOf(undefined, inState(from), NOW)).toEqual([]);
     }
     expect(eventsOf(undefined, undefined, NOW)).toEqual([]);
+  });
+
+  it('returns no event when a service releases an attempt, because its bytes may come again', () => {
+    const over = { fingerprint: `${FROM_SERVICE}payment` };
+    expect(eventsOf(inState('reserved', over), undefined, NOW)).toEqual([]);
+    expect(typesOf(eventsAlong(['reserved', 'unpaid'], over))).toEqual(['payment.failed']);
+    expect(typesOf(eventsAlong(['reserved', 'signed', 'settled'], over))).toEqual([
+      'payment.settled',
+    ]);
   });
 
   it('returns the purpose of a payment, and the fields to find it by', () => {

@@ -9,6 +9,7 @@ from typing import Any, Mapping, Sequence
 
 from .._base.js import SURROGATE, utf16_slice
 from .._base.urls import parse_address
+from .attempts import is_from_service
 from .types import Attempt
 
 _MAX_URL = 2_048
@@ -22,10 +23,10 @@ def events_of(before: Attempt, after: Attempt | None, now: int) -> list[Mapping[
     """Returns the events of a change of an attempt.
 
     ``before`` is the attempt on record; ``after`` is the attempt from now on, None if it was
-    released. Each reserved attempt ends in one ``payment.settled`` or ``payment.failed`` event.
-    Each of its swaps that the chain has decided ends in one ``swap.confirmed`` or ``swap.failed``
-    event. No event comes twice, because the change that causes it is written once. ``now`` is in
-    milliseconds since the epoch.
+    released. Each reserved attempt ends in one ``payment.settled`` or ``payment.failed`` event,
+    unless a service releases it. Each of its swaps that the chain has decided ends in one
+    ``swap.confirmed`` or ``swap.failed`` event. No event comes twice, because the change that
+    causes it is written once. ``now`` is in milliseconds since the epoch.
     """
     found: list[tuple[str, Sequence[str], Attempt, Mapping[str, Any]]] = []
     swap = None if after is None else after.get("swap")
@@ -78,7 +79,13 @@ def _of_payment(
         "payTo": attempt["payTo"],
     }
     if before["state"] == "reserved":
-        is_over = after is None or after["state"] in ("abandoned", "unpaid")
+        # A service releases a reservation that it could not sign. Its caller was told nothing of
+        # it, and may send the same bytes again, under the same id.
+        is_over = (
+            not is_from_service(before)
+            if after is None
+            else after["state"] in ("abandoned", "unpaid")
+        )
         return [("payment.failed", (), attempt, base)] if is_over else []
     # A signed attempt always has its payment.
     payment = attempt.get("payment")
