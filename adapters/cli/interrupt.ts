@@ -22,6 +22,8 @@ interface Work {
   /** Undecided transactions: payments by the wallet's signature, swaps by the id of the attempt. */
   readonly open: Map<string, Signed>;
   readonly landed: Signed[];
+  /** Swaps that landed and failed: they cost their network fees. */
+  readonly failed: Signed[];
 }
 
 /** Lets Ctrl-C end a call, and tracks the transactions that the call has signed. */
@@ -31,8 +33,8 @@ export interface Interruption {
   readonly abort: (reason: unknown) => void;
   readonly listener: (event: ClientEvent) => void;
   /**
-   * Returns the report of an ended call that has open or landed transactions; undefined if no
-   * transaction has landed or can land.
+   * Returns the report of an ended call that has open or landed transactions, also if they failed;
+   * undefined if no transaction has landed or can land.
    */
   openReport(): Report | undefined;
   end(): void;
@@ -43,7 +45,7 @@ export interface Interruption {
  * all signed transactions.
  */
 export function createInterruption(terminal: Terminal): Interruption {
-  const work: Work = { open: new Map(), landed: [] };
+  const work: Work = { open: new Map(), landed: [], failed: [] };
   const controller = new AbortController();
   const onSignal = (): void => {
     if (controller.signal.aborted) process.exit(EXITS[reportOf(work)?.exit ?? 'interrupted'][0]);
@@ -61,10 +63,10 @@ export function createInterruption(terminal: Terminal): Interruption {
   };
 }
 
-function follow({ open, landed }: Work, event: ClientEvent): void {
-  const end = (key: string, hasLanded: boolean): void => {
+function follow({ open, landed, failed }: Work, event: ClientEvent): void {
+  const end = (key: string, list?: Signed[]): void => {
     const signed = open.get(key);
-    if (signed !== undefined && hasLanded) landed.push(signed);
+    if (signed !== undefined) list?.push(signed);
     open.delete(key);
   };
   switch (event.type) {
@@ -72,23 +74,26 @@ function follow({ open, landed }: Work, event: ClientEvent): void {
       open.set(event.id, { kind: 'swap', signature: event.signature });
       break;
     case 'swap.confirmed':
-      end(event.id, true);
+      end(event.id, landed);
       break;
     case 'swap.failed':
-      if (event.code !== 'swap_uncertain') end(event.id, false);
+      if (event.code !== 'swap_uncertain')
+        end(event.id, event.code === 'swap_failed' ? failed : undefined);
       break;
     case 'payment.signed':
       open.set(event.payerSignature, { kind: 'payment', signature: event.payerSignature });
       break;
     case 'payment.settled':
+      end(event.receipt.payment.payerSignature, landed);
+      break;
     case 'payment.unsettled':
-      end(event.receipt.payment.payerSignature, event.type === 'payment.settled');
+      end(event.receipt.payment.payerSignature);
       break;
     default:
   }
 }
 
-function reportOf({ open, landed }: Work): Report | undefined {
+function reportOf({ open, landed, failed }: Work): Report | undefined {
   const signed = [...open.values()];
   if (signed.length > 0)
     return saying(
@@ -99,21 +104,23 @@ function reportOf({ open, landed }: Work): Report | undefined {
         : 'Look up its signature before you swap again: exact-change resume knows only payments.',
       signed,
     );
-  if (landed.length === 0) return undefined;
+  if (landed.length === 0)
+    return failed.length === 0
+      ? undefined
+      : saying(
+          'untouched',
+          `Nothing was paid or swapped, and only network fees are gone: ${listOf(failed)} landed and failed.`,
+        );
   return landed.some(({ kind }) => kind === 'payment')
     ? saying('spent', `It is paid, and there is no answer: ${listOf(landed)}.`)
     : saying('swapped', `Tokens were swapped, and nothing was paid: ${listOf(landed)}.`);
 }
 
-function saying(
-  funds: Exclude<Funds, 'untouched'>,
-  what: string,
-  next?: string,
-  open?: readonly Signed[],
-): Report {
+function saying(funds: Funds, what: string, next?: string, open?: readonly Signed[]): Report {
   const message = `Interrupted. ${what}`;
   return {
-    ...{ exit: funds, funds },
+    exit: funds === 'untouched' ? 'interrupted' : funds,
+    funds,
     json: { error: { code: 'interrupted', message }, ...(open === undefined ? {} : { open }) },
     notes: [message, ...(next === undefined ? [] : [next])],
   };

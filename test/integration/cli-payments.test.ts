@@ -5,7 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { formatUiAmount, parseUiAmount } from 'exact-change';
 import { termsOf } from '../contract/transport-contract.js';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
-import { useCommand } from '../helpers/command.js';
+import { until } from '../helpers/chain.js';
+import { useCommand, type Printed } from '../helpers/command.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, sellerOfTest, startSeller } from '../helpers/seller.js';
 import { answer, offerOf, settle, settlementHeader } from '../helpers/settling.js';
@@ -448,6 +449,34 @@ describe('exact-change fetch that ends while its payment is open', () => {
       code: 75,
       object: { changed: [], open: [{ url: `${seller.url}/` }] },
     });
+  });
+
+  it('names a swap that landed and failed when Ctrl-C comes during the next quote', async () => {
+    const { node, aggregator } = sandbox.controls;
+    const wallet = await buyer({ SOL: '0.5' });
+    let quoted = Infinity;
+    node.intercept = (method, params, next) => {
+      if (method === 'sendTransaction' && quoted === Infinity) {
+        aggregator.setVenue({ deviationBps: 80 });
+        aggregator.fault('*', { kind: 'hang' });
+        quoted = aggregator.calls();
+      }
+      return next(params);
+    };
+    const run = command.start(['--json', 'fetch', '-y', url], wallet);
+    await until('it asks for another quote', () => aggregator.calls() > quoted || undefined);
+    run.child.kill('SIGINT');
+    const { code, stdout } = await run.ended;
+    const { funds, error } = JSON.parse(stdout) as Printed;
+    expect({ code, funds, error }).toEqual({
+      code: 130,
+      funds: 'untouched',
+      error: {
+        code: 'interrupted',
+        message: expect.stringMatching(/only network fees are gone: the swap \w{80,90} landed/),
+      },
+    });
+    expect(await sandbox.balance(wallet.address, 'SOL')).toBeLessThan(500_000_000n);
   });
 
   it('signs nothing when Ctrl-C comes before the 402', async () => {

@@ -33,6 +33,7 @@ const swapLost: ClientEvent = {
   ...{ type: 'swap.failed', signature: SWAP, code: 'swap_uncertain' },
 };
 const swapFailed: ClientEvent = { ...swapLost, code: 'swap_failed' };
+const swapExpired: ClientEvent = { ...swapLost, code: 'swap_expired' };
 const paymentSigned: ClientEvent = {
   ...base,
   ...{ type: 'payment.signed', payerSignature: PAYMENT, lastValidBlockHeight: '1' },
@@ -73,10 +74,18 @@ describe('the report of an interrupted call', () => {
       'swapped',
       SWAP,
     ],
-    ['nothing when the swap failed', [swapSigned, swapFailed], undefined, ''],
+    ['a swap that has landed and failed', [swapSigned, swapFailed], 'untouched', SWAP],
+    [
+      'the second swap when the first swap has failed',
+      [swapSigned, swapFailed, swapSigned, swapConfirmed],
+      'swapped',
+      SWAP,
+    ],
+    ['nothing when the swap can never land', [swapSigned, swapExpired], undefined, ''],
   ] as const)('names %s', (_, events, funds, signature) => {
     const report = reportAfter(events);
-    expect([report.exit, report.funds]).toEqual([funds, funds]);
+    const exit = funds === 'untouched' ? 'interrupted' : funds;
+    expect([report.exit, report.funds]).toEqual([exit, funds]);
     expect(report.said).toContain(signature);
     // Only payments are on record, so resume cannot tell of a swap.
     const mayBePaid = funds === 'uncertain' && signature === PAYMENT;
