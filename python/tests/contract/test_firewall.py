@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
 
+from exact_change._base.network import TOKEN_PROGRAMS
+from exact_change._firewall.exposure import foreign_accounts
 from exact_change._firewall.inner import INNER_RULES, InnerSubject
 from exact_change._firewall.inspect import Inspection
 from exact_change._firewall.instruction import swap_rules, swap_subject
@@ -14,6 +16,7 @@ from exact_change._solana.address import Address
 from exact_change._solana.rpc.fault import Fault
 from exact_change._solana.rpc.inner import read_inner
 from exact_change._solana.rpc.types import Account, Accounts, Simulation
+from exact_change._solana.types import AccountMeta, Instruction
 from exact_change._swap.types import SwapBounds
 from exact_change.errors import ExactChangeError
 
@@ -143,3 +146,16 @@ def test_judges_inner_instructions_as_typescript_does() -> None:
         ]
         broken = broken_by(INNER_RULES, InnerSubject(inner, 3, row["wallet"], row["own"]))
         assert (broken and broken.id) == row["out"], row
+
+
+def test_leaves_out_programs_of_the_network_unless_they_could_be_written() -> None:
+    """Else the node would send a tenth of a megabyte of code for each token program."""
+    program = TOKEN_PROGRAMS[0]
+
+    def found(*rights: bool) -> list[AccountMeta]:
+        accounts = [AccountMeta(program, False, writable) for writable in rights]
+        return foreign_accounts(Instruction(program, accounts, b""), [])
+
+    assert found() == found(False) == []
+    for named in ([True], [False, True], [True, False]):
+        assert found(*named) == [AccountMeta(program, False, True)]

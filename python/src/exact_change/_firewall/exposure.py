@@ -10,7 +10,7 @@ from .._base.network import (
     SYSTEM_PROGRAM,
     TOKEN_PROGRAMS,
 )
-from .._solana.address import Address, address_bytes
+from .._solana.address import Address, address_bytes, is_reserved
 from .._solana.rpc.types import Account
 from .._solana.tokens import MULTISIG_BYTES, associated_token_address, decode_mint
 from .._solana.types import AccountMeta, Instruction
@@ -35,13 +35,17 @@ class ExposureSubject(NamedTuple):
 def foreign_accounts(instruction: Instruction, own: Sequence[Address]) -> list[AccountMeta]:
     """Returns the accounts that the swap names besides the wallet's ``own``.
 
-    Each account comes once, writable if any mention of it is.
+    Each account comes once, writable if any mention of it is. Programs and sysvars that the swap
+    only reads are left out: they are no multisigs and not the wallet's, and one token program is a
+    tenth of a megabyte.
     """
     found: dict[Address, AccountMeta] = {}
     for account in instruction.accounts:
-        known = found.get(account.address)
-        if account.address not in own and (known is None or not known.writable):
-            found[account.address] = account
+        address, known = account.address, found.get(account.address)
+        if address in own or (known is not None and known.writable):
+            continue
+        if account.writable or not is_reserved(address):
+            found[address] = account
     return list(found.values())
 
 
