@@ -9,6 +9,7 @@ from typing import Any, Callable, NamedTuple, Sequence, TypeVar
 from typing_extensions import Protocol
 
 from .._base.js import utf16_key
+from .._kernel.fork import ForkLock
 from .._kernel.hosts import this_host
 from .._kernel.released import released
 from .._kernel.signals import Signal, check
@@ -22,6 +23,8 @@ LOCK_WAIT_MS = 15 * 60_000
 # Milliseconds between checks whether a holder's event loop was closed.
 _LOOK_MS = 250
 _all: weakref.WeakSet[MemoryLocks] = weakref.WeakSet()
+# Held to read or to change `_all`: a thread may make locks outside of a turn.
+_all_lock = ForkLock()
 
 
 def free_abandoned_locks() -> None:
@@ -30,7 +33,9 @@ def free_abandoned_locks() -> None:
     All, because two journals may use one file or database. There the lock belongs to this process,
     which lives on.
     """
-    for locks in list(_all):
+    with _all_lock:
+        every = list(_all)
+    for locks in every:
         locks.free_abandoned()
 
 
@@ -66,7 +71,8 @@ class MemoryLocks:
         # The wakes that wait for each lock that is held.
         self._queues: dict[str, deque[Wake]] = {}
         self._holders: dict[str, _Holder] = {}
-        _all.add(self)
+        with _all_lock:
+            _all.add(self)
 
     def hold(
         self,

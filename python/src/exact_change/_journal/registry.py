@@ -22,6 +22,8 @@ class OpenPayment:
         self.attempt: Attempt = attempt
         # Whether it comes from the journal, so that other processes may know more of it by now.
         self.is_foreign = is_foreign
+        # Whether its answer has reached its caller in this process.
+        self.is_delivered_here = False
         # The last write of the attempt, done or under way.
         self.last_write: Task[None] | None = None
         # The transaction id that the seller claimed last, and whether it is this payment's.
@@ -180,7 +182,6 @@ after_fork(_shared.in_child)
 def wallet_of(address: str, network: str) -> Wallet:
     """Returns the shared state of a wallet on a network: one for the process."""
     key = (address, network)
-    wallet = _shared.wallets.get(key)
-    if wallet is None:
-        wallet = _shared.wallets[key] = Wallet(_shared.counts)
-    return wallet
+    known = _shared.wallets.get(key)
+    # Two threads may each make a wallet: the first counts.
+    return known or _shared.wallets.setdefault(key, Wallet(_shared.counts))
