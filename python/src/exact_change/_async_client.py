@@ -13,7 +13,7 @@ import httpx
 from ._base.closing import AsyncClosing
 from ._client_base import ClientBase
 from ._config.options import take_options
-from ._http.calls import OPTIONS, bare, call_options
+from ._http.calls import bare, call_options, unpaid_options
 from ._http.inner import loop_transport
 from ._http.paying import AsyncPayingTransport
 from ._kernel.hosts import forget_closed, loop_host, this_loop
@@ -152,11 +152,12 @@ class AsyncClient(ClientBase, AsyncClosing):
         send_options = {
             name: options.pop(name) for name in ("follow_redirects", "auth") if name in options
         }
-        request = http.build_request(method, url, extensions={OPTIONS: {"unpaid": True}}, **options)
+        extended, signal = unpaid_options(options)
+        request = http.build_request(method, url, extensions=extended, **options)
         response = await http.send(request, stream=True, **send_options)
         try:
             reply = LoopReply(response, bare(response.url), method)
-            signal, at = Signal(), bare(response.url)
+            at = bare(response.url)
             return await self._payer.on_loop(
                 lambda engine: engine.plan(reply, at, method, signal), signal
             )

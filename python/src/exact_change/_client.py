@@ -11,7 +11,7 @@ import httpx
 from ._base.closing import Closing
 from ._client_base import ClientBase
 from ._config.options import take_options
-from ._http.calls import OPTIONS, bare, call_options
+from ._http.calls import bare, call_options, unpaid_options
 from ._http.inner import thread_transport
 from ._http.paying import PayingTransport
 from ._kernel.fork import ForkLock
@@ -179,13 +179,13 @@ class Client(ClientBase, Closing):
         send_options = {
             name: options.pop(name) for name in ("follow_redirects", "auth") if name in options
         }
-        unpaid = {OPTIONS: {"unpaid": True}}
+        extended, signal = unpaid_options(options)
         with self._in_use() as http:
-            request = http.build_request(method, url, extensions=unpaid, **options)
+            request = http.build_request(method, url, extensions=extended, **options)
             response = http.send(request, stream=True, **send_options)
             try:
                 reply, at = ThreadReply(response, bare(response.url), method), bare(response.url)
-                engine, signal = self._payer.thread_engine(), Signal()
+                engine = self._payer.thread_engine()
                 return threads.run(engine.plan(reply, at, method, signal), signal)
             finally:
                 response.close()

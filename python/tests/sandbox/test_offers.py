@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import base64
-from typing import Callable, Sequence
+from typing import Any, Callable, Sequence
 
 import httpx
 import pytest
 from solders.transaction import VersionedTransaction
 
+from exact_change import AsyncClient
 from exact_change._solana.tokens import associated_token_address
 
 from ..conftest import MakePayer, MakeSeller
@@ -163,3 +164,29 @@ def test_plans_no_swap_that_the_wallet_has_too_little_sol_for(
     assert error.details["required_lamports"] == str(required)
     sandbox.call("fundSol", payer.client.address, str(required - 1_200_000))
     assert payer.client.plan(seller.url).swap is not None
+
+
+async def test_takes_the_options_of_a_request_for_a_plan(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer, seller = make_payer(USDC="1"), make_seller(selling(sandbox, offer(sandbox)))
+    traced: list[str] = []
+
+    async def trace(name: str, _: object) -> None:
+        traced.append(name)
+
+    def traces(name: str, _: object) -> None:
+        traced.append(name)
+
+    options: Any = {"idempotency_key": "order", "repeatable": True}
+    plan = payer.client.plan(seller.url, extensions={"trace": traces}, **options)
+    assert plan.payment is not None and traced
+    traced.clear()
+    async with AsyncClient(**sandbox.options(payer.wallet)) as client:
+        planned = await client.plan(seller.url, extensions={"trace": trace}, **options)
+    assert planned.payment == plan.payment and traced
+    error = failure_of(lambda: payer.client.plan(seller.url, idempotency_key=5), "invalid_option")
+    assert error.details == {"option": "idempotency_key"}
+    # A plan takes no key.
+    assert payer.client.get(seller.url, **options).text == "bought"
+    assert [seen.is_paid for seen in seller.seen] == [False, False, False, True]

@@ -113,6 +113,18 @@ def call_options(
     return {**given, OPTIONS: options, _CALLER: caller}
 
 
+def unpaid_options(options: dict[str, Any]) -> tuple[dict[str, Any], Signal]:
+    """Takes the options of the library from those of a call that is only planned.
+
+    Returns the extensions of its request, which is sent unpaid, and the signal of its caller.
+    """
+    caller = Signal()
+    key, repeatable = options.pop("idempotency_key", None), options.pop("repeatable", False)
+    extended = call_options(options.pop("extensions", None), key, repeatable, caller)
+    extended[OPTIONS]["unpaid"] = True
+    return extended, caller
+
+
 def options_of(request: httpx.Request) -> CallOptions:
     """Returns the options that the caller gives for a call, in its extension or its headers."""
     options = mapping_of(request.extensions.get(OPTIONS)) or {}
