@@ -31,7 +31,7 @@ from .ahead import close_late, run_ahead
 from .calls import CREDENTIALS, bare
 from .kept_body import KeptBody
 from .requests_bodies import keep_body
-from .requests_replies import RequestsReply, unfollowed
+from .requests_replies import RequestsReply, socket_of, unfollowed
 from .sending import Retries
 
 # The options of `send`, in their order: some adapters pass them without names.
@@ -213,10 +213,8 @@ class _RequestsCall:
 
 def _read_within(raw: HTTPResponse, timeout: Any) -> None:
     """Gives the reader of a paid answer the caller's timeout."""
-    # Its reader has the socket, also if the connection ends with this answer. A short answer has
-    # come whole, and has no reader any more.
-    reader: Any = getattr(getattr(raw, "_fp", None), "fp", None)
-    socket = getattr(getattr(reader, "raw", None), "_sock", None)
+    # A short answer has come whole.
+    socket = socket_of(raw)
     if socket is not None:
         seconds = timeout
         # A pair has the limit of the connection first.

@@ -25,7 +25,7 @@ _MOST_PACKINGS = 5
 # The most packed bytes to unpack, over all packings: they may unpack to nothing.
 _MOST_WORK = 1 << 20
 _SHORT = 64 * 1024
-_QUICK_SECONDS = 1.0
+QUICK_SECONDS = 1.0
 
 
 class Rest:
@@ -36,7 +36,7 @@ class Rest:
 
     def __init__(self) -> None:
         self._size = 0
-        self._end = time.monotonic() + _QUICK_SECONDS
+        self._end = time.monotonic() + QUICK_SECONDS
 
     def is_worth(self, piece: bytes) -> bool:
         """Whether to read on after a piece."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 from typing import Any, AsyncIterator, Callable, Iterator
 
 import httpx
@@ -9,11 +11,11 @@ import httpx
 from .._base.headers import Headers
 from .._kernel.hosts import loop_host, threads
 from .._kernel.signals import Signal
-from .._kernel.steps import await_, call, join, start
+from .._kernel.steps import await_, bounded, call, join, start
 from .._kernel.task import Steps
 from .._payments.call import BodyEnd, Peeked
 from .endings import AsyncWatchedStream, Ending, WatchedStream
-from .pieces import AsyncPieces, Pieces, Rest, looked_at, unpacked, unpacked_async
+from .pieces import QUICK_SECONDS, AsyncPieces, Pieces, Rest, looked_at, unpacked, unpacked_async
 
 _PACKING = ("content-encoding", "content-length", "transfer-encoding")
 
@@ -57,7 +59,10 @@ class BlockingReply(_Reply):
         return Peeked(bytes(seen), is_whole)
 
     def dispose(self) -> Steps[None]:
-        yield from call(self._dispose)
+        try:
+            yield from _quickly(lambda _: call(self._dispose))
+        except TimeoutError:
+            yield from call(self._cut)
 
     def _dispose(self) -> None:
         pieces, rest = self._open(), Rest()
@@ -69,6 +74,19 @@ class BlockingReply(_Reply):
             pass
         finally:
             pieces.close()
+
+    def _cut(self) -> None:
+        """Ends the reads of a silent body: a close wakes no thread that waits for the network."""
+        connection = self._connection()
+        if isinstance(connection, socket.socket):
+            with contextlib.suppress(OSError):
+                # Not the method of TLS, which changes what the reading thread works with.
+                socket.socket.shutdown(connection, socket.SHUT_RDWR)
+        self._open().close()
+
+    def _connection(self) -> object:
+        """Returns the socket that brings the body, and no other body; else any other value."""
+        raise NotImplementedError
 
     def _open(self) -> Pieces:
         """Returns the pieces of the body, and lets its reader read them too."""
@@ -107,6 +125,14 @@ class ThreadReply(_HttpxReply, BlockingReply):
         if isinstance(stream, httpx.SyncByteStream):
             self.native.stream = WatchedStream(stream, Ending(end, threads))
 
+    def _connection(self) -> object:
+        extensions = self.native.extensions
+        # A connection of HTTP/2 has other streams too.
+        if "network_stream" not in extensions or "stream_id" in extensions:
+            return None
+        connection: object = extensions["network_stream"].get_extra_info("socket")
+        return connection
+
     def _open(self) -> Pieces:
         if self._pieces is None:
             stream = self.native.stream
@@ -135,6 +161,10 @@ class LoopReply(_HttpxReply):
 
     _pieces: AsyncPieces | None = None
 
+    def __init__(self, response: httpx.Response, url: str, method: str) -> None:
+        super().__init__(response, url, method)
+        self._disposed = Signal()
+
     def peek(self, is_enough: Callable[[bytes], bool], signal: Signal) -> Steps[Peeked]:
         seen = self._seen
         del seen[:]
@@ -146,8 +176,9 @@ class LoopReply(_HttpxReply):
                     return False
             return True
 
-        # Do not cancel the look: that would close the connection, and a reader may still come.
-        looking = yield from start(await_(look))
+        # Only a disposal cancels the look, because that closes the connection: before it, a reader
+        # may still come.
+        looking = yield from start(await_(look, self._disposed))
         try:
             is_whole: bool = yield from join(looking, signal)
         except Exception:
@@ -161,7 +192,9 @@ class LoopReply(_HttpxReply):
             self.native.stream = AsyncWatchedStream(stream, ending, request)
 
     def dispose(self) -> Steps[None]:
-        yield from await_(self._dispose)
+        # A look at a silent body would hold the body's lock for ever.
+        self._disposed.abort()
+        yield from _quickly(lambda late: await_(self._dispose, late))
 
     async def _dispose(self) -> None:
         pieces, rest = self._open(), Rest()
@@ -200,3 +233,8 @@ class _AsyncReplayed(httpx.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._stream.aclose()
+
+
+def _quickly(dispose: Callable[[Signal], Steps[None]]) -> Steps[None]:
+    """Runs a disposal as long as the rest of its body is worth a wait, else raises."""
+    return bounded(QUICK_SECONDS * 1000, TimeoutError, [], dispose)

@@ -28,6 +28,13 @@ class _Unfollowed(requests.Response):
         return False
 
 
+def socket_of(raw: Any) -> Any:
+    """Returns the socket that brings the body of an answer; None after the end of the body."""
+    # Its reader has the socket, also if the connection ends with this answer.
+    reader = getattr(getattr(raw, "_fp", None), "fp", None)
+    return getattr(getattr(reader, "raw", None), "_sock", None)
+
+
 def unfollowed(response: requests.Response) -> requests.Response:
     """Changes a response so that no session follows its redirect."""
     if response.is_redirect:
@@ -61,11 +68,15 @@ class RequestsReply(BlockingReply):
         ending = Ending(end, threads, may_stay_unread=self._is_streamed)
         self.native.raw = _Watched(self.native.raw, ending)
 
+    def _connection(self) -> object:
+        return socket_of(self.native.raw)
+
     def _open(self) -> Pieces:
         if self._pieces is None:
             raw = self.native.raw
             # Packed, as it came: urllib3 would unpack a whole slice at once.
-            self._pieces = Pieces(iter(raw.stream(SLICE, decode_content=False)), raw.close)
+            stream = raw.stream(SLICE, decode_content=False)
+            self._pieces = Pieces(iter(stream), raw.close)
             self.native.raw = _Replayed(raw, self._pieces)
         return self._pieces
 

@@ -1,0 +1,124 @@
+"""A 402 that falls silent: the call goes on, and neither a thread nor a socket stays behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import threading
+from typing import Any, Callable, Iterator
+
+import pytest
+import requests
+
+from exact_change import AsyncClient, Client, ExactChangeError
+from exact_change._kernel import workers
+
+from ..node import Sandbox
+from ..payer import until
+from ..seller import offer, terms
+
+HURRY: Any = {"timeouts": {"terms": 200}}
+ENDS = {"in the terms": "timeout", "after the terms": "bought"}
+
+
+@pytest.fixture
+def silent(sandbox: Sandbox, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Starts a seller that sends half of a 402; returns its URL, and when its client hung up."""
+    half, hung_up = b"HTTP/1.1 402 \r\ncontent-length: 9000\r\n", threading.Event()
+    if request.param == "in the terms":
+        half += b'content-type: application/json\r\n\r\n{"x402Version":1,"accepts":['
+        # Enough for a piece of requests.
+        half += b" " * 5_000
+    else:
+        half += b"PAYMENT-REQUIRED: %b\r\n\r\nhalf" % (
+            terms(offer(sandbox)).headers["PAYMENT-REQUIRED"].encode()
+        )
+
+    def answer(connection: socket.socket) -> None:
+        with connection, contextlib.suppress(OSError):
+            if b"payment-signature" in connection.recv(65_536).lower():
+                connection.sendall(b"HTTP/1.1 200 \r\ncontent-length: 6\r\n\r\nbought")
+                return
+            connection.sendall(half)
+            while connection.recv(65_536):
+                continue
+        hung_up.set()
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, daemon=True).start()
+        yield request.param, f"http://127.0.0.1:{listener.getsockname()[1]}", hung_up
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def by_client(client: Client, url: str) -> str:
+    return client.get(url, timeout=None).text
+
+
+def by_requests(client: Client, url: str) -> str:
+    with requests.Session() as session:
+        session.mount("http://", client.adapter())
+        return session.get(url, timeout=None).text
+
+
+def sockets() -> int:
+    """Returns the number of open files of this process."""
+    return len(os.listdir("/dev/fd"))
+
+
+def end_of(buy: Callable[[], str]) -> str:
+    try:
+        return buy()
+    except ExactChangeError as error:
+        return error.code
+
+
+@pytest.mark.parametrize("silent", list(ENDS), indirect=True)
+@pytest.mark.parametrize("buy", [by_client, by_requests])
+def test_leaves_no_thread_and_no_socket_behind_when_a_402_falls_silent(
+    buy: Callable[[Client, str], str],
+    silent: tuple[str, str, threading.Event],
+    sandbox: Sandbox,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    where, url, hung_up = silent
+    # Idle threads end soon, so that only busy threads count.
+    monkeypatch.setattr(workers, "IDLE_SECONDS", 0.05)
+    with Client(**sandbox.options(sandbox.wallet(USDC="1"), **HURRY)) as client:
+        client.warm()
+        workers.workers.watch_graves()
+        until("idle threads end", lambda: idle_threads() == 0)
+        before = threading.active_count(), sockets()
+        assert end_of(lambda: buy(client, url)) == ENDS[where]
+        assert hung_up.wait(20)
+    until("all threads end", lambda: threading.active_count() <= before[0])
+    until("all sockets close", lambda: sockets() <= before[1])
+
+
+def idle_threads() -> int:
+    """Returns the number of the library's worker threads."""
+    return sum(thread.name == "exact-change" for thread in threading.enumerate())
+
+
+@pytest.mark.parametrize("silent", list(ENDS), indirect=True)
+async def test_leaves_no_task_and_no_socket_behind_when_a_402_falls_silent(
+    silent: tuple[str, str, threading.Event], sandbox: Sandbox
+) -> None:
+    where, url, hung_up = silent
+    async with AsyncClient(**sandbox.options(sandbox.wallet(USDC="1"), **HURRY)) as client:
+        try:
+            end = (await client.get(url, timeout=None)).text
+        except ExactChangeError as error:
+            end = error.code
+        assert end == ENDS[where]
+        loop = asyncio.get_running_loop()
+        assert await loop.run_in_executor(None, hung_up.wait, 20)
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    _, left = await asyncio.wait(tasks, timeout=20) if tasks else (set(), set())
+    assert not left
