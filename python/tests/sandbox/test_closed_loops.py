@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import Any
+from typing import Any, Callable
 
 import pytest
 
-from exact_change import AsyncClient, Client
+from exact_change import AsyncClient, Client, ExactChangeError
+from exact_change._kernel.steps import sleep
+from exact_change._kernel.task import Steps
+from exact_change._payments import earlier
 
 from ..buyer import buy
+from ..conftest import MakeSeller
 from ..node import Sandbox
+from ..seller import Reply, Seen, offer, selling
 
 # A loop that closes during a call leaves the connections of its client to garbage collection.
 pytestmark = [
@@ -67,3 +72,82 @@ def test_waits_for_the_chain_after_the_loop_of_the_payment_closed(
             receipt = other.settled(response, timeout=20)
     assert receipt is not None and receipt.state == "settled"
     assert asyncio.run(client.settled(response)) == receipt
+
+
+def spent_url(sandbox: Sandbox, make_seller: MakeSeller) -> str:
+    """Returns the URL of a seller that takes each payment, and answers only at ``/next``."""
+    sell = selling(sandbox, offer(sandbox))
+
+    def answer(seen: Seen) -> Reply | None:
+        sold = sell(seen)
+        return None if seen.is_paid and seen.path != "/next" else sold
+
+    return make_seller(answer).url
+
+
+def in_time(work: Callable[[], object]) -> None:
+    """Runs work in a thread that the test leaves behind if it hangs."""
+    errors: list[BaseException] = []
+
+    def try_() -> None:
+        try:
+            work()
+        except BaseException as error:
+            errors.append(error)
+
+    working = threading.Thread(target=try_, daemon=True)
+    working.start()
+    working.join(30)
+    assert not working.is_alive() and not errors, errors
+
+
+async def hear_of_a_payment(client: AsyncClient, url: str) -> None:
+    """Pays for a lost answer, and hears that the payment is spent."""
+    with pytest.raises(ExactChangeError) as lost:
+        await client.post(url)
+    assert lost.value.code == "payment_uncertain"
+    with pytest.raises(ExactChangeError) as spent:
+        await client.post(url)
+    assert spent.value.code == "already_spent"
+
+
+def test_serves_a_call_that_blocks_the_event_loop_of_a_call_that_has_just_ended(
+    sandbox: Sandbox, make_seller: MakeSeller
+) -> None:
+    url, options = spent_url(sandbox, make_seller), sandbox.options(sandbox.wallet(USDC="1"))
+
+    async def block() -> None:
+        async with AsyncClient(**options) as client:
+            other = Client(**options)
+            await hear_of_a_payment(client, url)
+            assert other.get(f"{url}/next").text == "bought"
+            await hear_of_a_payment(client, f"{url}/other")
+            other.close()
+
+    in_time(lambda: asyncio.run(block()))
+
+
+def test_serves_a_call_after_the_event_loop_stopped_while_it_told_an_earlier_call(
+    sandbox: Sandbox, make_seller: MakeSeller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, options = spent_url(sandbox, make_seller), sandbox.options(sandbox.wallet(USDC="1"))
+    loop = asyncio.new_event_loop()
+
+    def stop_and_sleep(ms: float) -> Steps[None]:
+        # The loop ends after this round, before its timers are due.
+        loop.stop()
+        return sleep(ms)
+
+    monkeypatch.setattr(earlier, "sleep", stop_and_sleep)
+
+    def go_on() -> None:
+        client = AsyncClient(**options)
+        telling = loop.create_task(hear_of_a_payment(client, url))
+        loop.run_forever()
+        with Client(**options) as other:
+            assert other.get(f"{url}/next").text == "bought"
+        loop.run_until_complete(telling)
+        loop.run_until_complete(client.aclose())
+
+    in_time(go_on)
+    loop.close()

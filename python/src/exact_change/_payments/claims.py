@@ -110,8 +110,11 @@ def start_release(
 
 
 def delay_next_call(context: PaymentContext, work: Callable[[], Steps[Any]]) -> Steps[Task[Any]]:
-    """Starts work that the next call at this wallet waits for. The task never raises."""
-    task = yield from start_apart(context, quiet(work()))
+    """Starts work that the next call at this wallet waits for. The task never raises.
+
+    It runs on threads: that call may block the event loop of this call, or come after its stop.
+    """
+    task = yield from start(quiet(work()), threads)
     note_until_settled(context.wallet.releasing, task, None)
     return task
 
@@ -152,23 +155,27 @@ def equal_calls_ended(
             given_up.pop(task, None)
         elif _may_be(purpose, *request):
             equal.append(task)
-    if not equal:
-        return
-    within_ms = context.config.timeouts.payment
+    yield from _ended(equal, context.config.timeouts.payment, "An equal call was given up", signal)
+
+
+def _ended(
+    tasks: Sequence[Task[Any]], within_ms: float, why: str, signal: Signal | None
+) -> Steps[None]:
+    """Waits until tasks of earlier calls end. Raises ``timeout`` with uncertain funds."""
 
     def late() -> Exception:
         return failure(
             "timeout",
-            "An equal call was given up, and what it has begun did not end within "
-            f"{within_ms:g} ms: a payment may be on record. Let its event loop run, then repeat "
-            "the same call: it never pays twice.",
+            f"{why}, and what it has begun did not end within {within_ms:g} ms: a payment may be "
+            "on record. Let its event loop run, then repeat the same call: it never pays twice.",
             {"step": "earlier_call", "timeout_ms": within_ms},
             funds="uncertain",
             retry="same",
         )
 
-    ends = [settled(task) for task in equal]
-    yield from bounded(within_ms, late, [signal], lambda _: all_of(ends))
+    ends = [settled(task) for task in tasks]
+    if ends:
+        yield from bounded(within_ms, late, [signal], lambda _: all_of(ends))
 
 
 def _may_be(purpose: Purpose, fingerprint: str, key: str | None) -> bool:
@@ -181,12 +188,12 @@ def claims_released(context: PaymentContext, signal: Signal | None) -> Steps[Non
     """Waits until the ended calls at this wallet have dropped their claims.
 
     Takes back deliveries to readers on closed event loops, because they did not get the answer.
+    Raises ``timeout`` after ``timeouts.journal``, with uncertain funds.
     """
     delivering = context.wallet.delivering
     for take_back, host in list(delivering.items()):
         if host.is_gone and delivering.pop(take_back, None) is not None:
             yield from take_back()
-    releasing = [task for task in context.wallet.releasing if not task.host.is_gone]
-    if releasing:
-        waiting = yield from start(all_of([settled(task) for task in releasing]))
-        yield from join(waiting, signal)
+    releasing = list(context.wallet.releasing)
+    within_ms = context.config.timeouts.journal
+    yield from _ended(releasing, within_ms, "An earlier call of this wallet has ended", signal)

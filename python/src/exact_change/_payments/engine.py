@@ -211,7 +211,7 @@ class Engine:
         if running is not None:
             yield from settled(running)
         # Wait for writes of ended calls, so that the caller can close the journal next.
-        yield from claims_released(self.context, None)
+        yield from quiet(claims_released(self.context, None))
         yield from quiet(self.context.http.close())
 
     def _then_top_up(self, result: R) -> Steps[R]:
