@@ -76,7 +76,7 @@ class RequestsReply(BlockingReply):
             raw = self.native.raw
             # Packed, as it came: urllib3 would unpack a whole slice at once.
             stream = raw.stream(SLICE, decode_content=False)
-            self._pieces = Pieces(iter(stream), raw.close)
+            self._pieces = Pieces(iter(stream), self.native.close)
             self.native.raw = _Replayed(raw, self._pieces)
         return self._pieces
 

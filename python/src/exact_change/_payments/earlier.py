@@ -11,7 +11,7 @@ from .._events import Emit
 from .._journal.registry import OpenPayment
 from .._kernel.hosts import this_host
 from .._kernel.signals import Signal, check
-from .._kernel.steps import background, ensure, quiet, sleep, until_aborted
+from .._kernel.steps import ensure, quiet, sleep, until_aborted
 from .._kernel.task import Steps
 from .._policy.lists import check_offer, check_place
 from ..errors import ExactChangeError, is_code
@@ -181,9 +181,8 @@ def _present_again(
     )
     if not isinstance(shown, Rejected):
         return shown
-    yield from background(quiet(shown.reply.dispose()))
     if open_.attempt["state"] == "settled":
-        raise already_spent(open_, shown.reply.evidence)
+        raise already_spent(open_, shown.error.response)
     raise shown.error
 
 

@@ -13,15 +13,15 @@ from .._kernel.steps import background, ensure, quiet, sleep, until_aborted
 from .._kernel.task import Host, Steps
 from .._receipt import Receipt, read_receipt, write
 from .._tied import tie_receipt
-from .._x402.types import PaymentHeader
-from ..errors import ErrorCode, failure
+from .._x402.types import PaymentHeader, PaymentRequired
+from ..errors import ErrorCode, ExactChangeError, failure
 from .call import Call, Reply, free_connection
 from .claims import body_claim, release_claims, start_release
 from .context import PaymentContext
 from .delivery import Delivery, warn_unwritten
 from .outcomes import Outcome, outcome_of
 from .presentation import Presentation, Rejected
-from .reading import read_settlement_claim
+from .reading import read_settlement_claim, read_terms
 from .reconcile.monitor import (
     decide_payment,
     follow_in_background,
@@ -57,8 +57,9 @@ def present(
     decides about the payment, in the background.
 
     The claims on the attempt and its answer end with this call, or soon after if the caller has
-    given up. While the caller reads an answer, both stay. But an attempt with a key is released,
-    else an equal call with the key would find it under way.
+    given up, and so does the connection of an answer that is not returned. While the caller reads
+    an answer, both claims stay. But an attempt with a key is released, else an equal call with the
+    key would find it under way.
     """
     presenting = _Presenting(context, open_, showing)
     return ensure(presenting.run(), presenting.end)
@@ -77,6 +78,8 @@ class _Presenting:
         self._showing = showing
         self._signal = showing.call.signal
         self._is_awaited = False
+        # The answer, until it is clear that it reaches the caller.
+        self._reply: Reply | None = None
 
     def run(self) -> Steps[Reply | Rejected]:
         context, open_, signal = self._context, self._open, self._signal
@@ -92,10 +95,11 @@ class _Presenting:
                     shown = yield from self._once(deadline.signal)
             if isinstance(shown, _Shown):
                 self._is_awaited = shown.is_awaited
+                self._reply = None
                 return shown.reply
             error = rejection(open_, shown.answer, self._showing.moved)
             yield from until_aborted(self._note_doubt("payment_rejected"), signal)
-            return Rejected(error, shown.outcome, shown.answer.reply)
+            return Rejected(error, shown.outcome, (yield from self._terms_of(shown.answer.reply)))
         except Exception:
             check(signal)
             raise
@@ -103,11 +107,13 @@ class _Presenting:
             deadline.end()
 
     def end(self) -> Steps[None]:
-        """Starts to follow the payment in the background, and drops claims that have no use."""
+        """Starts to follow the payment in the background, and ends what has no use any more."""
+        if self._reply is not None:
+            yield from background(quiet(self._reply.dispose()))
         # Follow first: a client that takes the attempt for an orphan must find this record of it.
         yield from follow_in_background(self._context, self._open, self._showing.emit)
         attempt = self._open.attempt
-        attempt_claim = [] if self._showing.keeps_claim else [attempt["id"]]
+        attempt_claim = [] if self._showing.may_sign_again else [attempt["id"]]
         if not self._is_awaited:
             claims = [*attempt_claim, body_claim(attempt["id"])]
             yield from release_claims(self._context, self._open, claims, self._signal)
@@ -130,7 +136,7 @@ class _Presenting:
         context, open_, showing = self._context, self._open, self._showing
         emit = showing.emit
         yield from emit("payment.sent", url=showing.url, method=showing.call.method)
-        reply = yield from self._send(signal)
+        reply = self._reply = yield from self._send(signal)
         word = yield from read_settlement_claim(reply, context.config.timeouts.terms)
         outcome = outcome_of(reply.status, word)
         receipt = dict(open_.receipt)
@@ -152,13 +158,9 @@ class _Presenting:
             yield from delivery.hang_on(self._signal, delivery.take_back)
         # The end of the body causes a write, so skip this write. But write now if another process
         # also writes this attempt.
-        try:
-            if not is_awaited or open_.is_foreign:
-                yield from until_aborted(self._note(unchanged), self._signal)
-            check(self._signal)
-        except Exception:
-            yield from background(quiet(reply.dispose()))
-            raise
+        if not is_awaited or open_.is_foreign:
+            yield from until_aborted(self._note(unchanged), self._signal)
+        check(self._signal)
         if reply.status == 402:
             # If the client caused the refusal, outdated facts are the most likely cause.
             context.memory.outdate_offers()
@@ -172,6 +174,15 @@ class _Presenting:
             yield from delivery.hang_on(self._signal, delivery.given_up)
         yield from emit("payment.answered", status=reply.status, receipt=receipt)
         return _Shown(reply, is_awaited)
+
+    def _terms_of(self, refusal: Reply) -> Steps[PaymentRequired | ExactChangeError | None]:
+        if not self._showing.may_sign_again or self._open.attempt["state"] == "settled":
+            return None
+        try:
+            timeout_ms = self._context.config.timeouts.terms
+            return (yield from read_terms(refusal, timeout_ms, self._signal))
+        except ExactChangeError as unreadable:
+            return unreadable
 
     def _send(self, signal: Signal) -> Steps[Reply]:
         showing, given_up = self._showing, self._signal

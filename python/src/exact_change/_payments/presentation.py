@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple, Sequence
 
 from .._events import Emit
+from .._x402.types import PaymentRequired
 from ..errors import ExactChangeError, Moved
-from .call import Call, Reply
+from .call import Call
 from .outcomes import Outcome
 
 
@@ -21,8 +22,9 @@ class Presentation(NamedTuple):
     emit: Emit
     # Milliseconds since the epoch.
     started_at: int
-    # Whether the attempt stays claimed, because the calling code may sign again and then drops it.
-    keeps_claim: bool = False
+    # Whether the calling code may sign again after a refusal. Then it gets the refusal's terms, and
+    # the attempt stays claimed until the calling code drops the claim.
+    may_sign_again: bool = False
 
 
 class Rejected(NamedTuple):
@@ -30,4 +32,5 @@ class Rejected(NamedTuple):
 
     error: ExactChangeError
     outcome: Outcome
-    reply: Reply
+    # Its terms, if the calling code may sign again; an error if they cannot be read.
+    terms: PaymentRequired | ExactChangeError | None

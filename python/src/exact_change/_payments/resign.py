@@ -7,8 +7,8 @@ from typing import NamedTuple
 from .._journal.registry import OpenPayment
 from .._journal.types import Attempt
 from .._kernel.deadline import start_deadline
-from .._kernel.signals import Signal, check
-from .._kernel.steps import background, ensure, quiet
+from .._kernel.signals import check
+from .._kernel.steps import ensure, quiet
 from .._kernel.task import Steps
 from .._x402.types import Offer, PaymentRequired
 from ..errors import ExactChangeError, failure
@@ -18,7 +18,6 @@ from .claims import release_claims
 from .context import PaymentContext
 from .present import present
 from .presentation import Presentation, Rejected
-from .reading import read_terms
 from .reconcile.earlier_errors import already_spent
 from .reconcile.monitor import receipt_once_decided
 from .stable_terms import forget_stable_terms
@@ -31,7 +30,7 @@ def present_or_resign(
     """Presents a payment. If the seller refuses it and the policy allows, presents a second one."""
     may_resign = context.config.policy.resign > 0
     shown = yield from _present_first(
-        context, first, showing._replace(keeps_claim=may_resign), task, sign, may_resign
+        context, first, showing._replace(may_sign_again=may_resign), task, sign, may_resign
     )
     if isinstance(shown, _Both):
         again = yield from present(context, shown.second, showing)
@@ -68,16 +67,14 @@ def _present_first(
         shown = yield from present(context, first, showing)
         if not isinstance(shown, Rejected):
             return shown
-        signal = showing.call.signal
-        again = yield from _second_try_after(context, shown, first.attempt, signal)
-        yield from background(quiet(shown.reply.dispose()))
+        again = _second_try_after(context, shown, first.attempt)
         if again is None:
             return shown
         purpose = task.purpose._replace(resigns=first.attempt["id"])
         second_task = task._replace(id=context.new_id(), purpose=purpose)
         # Ignore an error of the second payment: the refusal of the first says more.
         second = yield from quiet(sign(again.terms, second_task, again.refuse))
-        check(signal)
+        check(showing.call.signal)
         return shown if second is None else _Both(shown, second)
 
     def let_go() -> Steps[None]:
@@ -109,7 +106,7 @@ def present_ahead(
     call = showing.call
 
     def work() -> Steps[Reply | _Undone]:
-        shown = yield from present(context, first, showing._replace(keeps_claim=True))
+        shown = yield from present(context, first, showing._replace(may_sign_again=True))
         if not isinstance(shown, Rejected):
             return shown
         terms = yield from _terms_once_undone(context, first, shown, showing)
@@ -125,7 +122,6 @@ def present_ahead(
         raise already_spent(first, rejected.error.response)
     if terms is None:
         raise rejected.error
-    yield from background(quiet(rejected.reply.dispose()))
     task = task._replace(id=context.new_id())
     again = yield from sign(terms, task, None)
     return (yield from present_or_resign(context, again, showing, task, sign))
@@ -138,10 +134,11 @@ def _terms_once_undone(
 
     None if the payment has landed, or if the chain does not decide in time.
     """
-    timeouts, signal = context.config.timeouts, showing.call.signal
-    deadline = yield from start_deadline(timeouts.payment, signal)
+    signal = showing.call.signal
+    if isinstance(shown.terms, ExactChangeError):
+        return None
+    deadline = yield from start_deadline(context.config.timeouts.payment, signal)
     try:
-        terms = yield from read_terms(shown.reply, timeouts.terms, signal)
         yield from receipt_once_decided(context, open_, showing.emit, deadline.signal)
     except Exception as error:
         check(signal)
@@ -150,7 +147,7 @@ def _terms_once_undone(
         return None
     finally:
         deadline.end()
-    return terms if open_.attempt["state"] == "unsettled" else None
+    return shown.terms if open_.attempt["state"] == "unsettled" else None
 
 
 class _SecondTry(NamedTuple):
@@ -160,8 +157,8 @@ class _SecondTry(NamedTuple):
 
 
 def _second_try_after(
-    context: PaymentContext, shown: Rejected, attempt: Attempt, signal: Signal | None
-) -> Steps[_SecondTry | None]:
+    context: PaymentContext, shown: Rejected, attempt: Attempt
+) -> _SecondTry | None:
     """Returns the terms for a second payment, to the same payee and for no higher price.
 
     None if the policy, the answer or the chain does not allow it. The first payment may still land,
@@ -170,9 +167,8 @@ def _second_try_after(
     may_resign = context.config.policy.resign > 0 and shown.outcome.may_resign
     if not may_resign or attempt["state"] == "settled":
         return None
-    timeout_ms = context.config.timeouts.terms
-    terms = yield from quiet(read_terms(shown.reply, timeout_ms, signal))
-    return None if terms is None else _SecondTry(terms, _dearer_than(attempt))
+    terms = shown.terms
+    return _SecondTry(terms, _dearer_than(attempt)) if isinstance(terms, PaymentRequired) else None
 
 
 def _dearer_than(attempt: Attempt) -> Refuse:
