@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
 
 from .._events import Emit
@@ -26,6 +27,7 @@ from .reconcile.monitor import (
     decide_payment,
     follow_in_background,
     is_decided,
+    open_payment_of,
     receipt_once_decided,
 )
 from .rejection import Answer, bounds_of, rejection
@@ -257,22 +259,31 @@ class LiveReceipt:
         self._open = open_
         self._emit = emit
         self._host = host
+        self._process = os.getpid()
 
     def read(self) -> Receipt:
         return read_receipt(self._open.receipt)
 
     def is_of(self, host: Host) -> bool:
         """Returns whether the engine that paid runs on this host, or is not needed any more."""
-        return host is self._host or is_decided(self._open)
+        is_here = host is self._host and self._process == os.getpid()
+        return is_here or is_decided(self._open)
 
     def settled(self, context: PaymentContext | None, signal: Signal | None) -> Steps[Receipt]:
         """Waits until the chain has decided, and returns the receipt.
 
         ``context`` asks the chain if the engine that paid is of another host, because the event
-        loop of that host may close. Raises the signal's reason, or ``ConfigError``
-        (``client_closed``).
+        loop of that host may close, or of the process that this one was forked from. Raises the
+        signal's reason, or ``ConfigError`` (``client_closed``).
         """
-        if context is None or context.wallet is not self._context.wallet:
-            return receipt_once_decided(self._context, self._open, self._emit, signal)
-        emit = context.events.emitter(self._open.attempt["id"])
+        id_, emit, is_forked = self._open.attempt["id"], self._emit, self._process != os.getpid()
+        if context is not None and context.owner == self._context.owner:
+            emit = context.events.emitter(id_)
+            if is_forked:
+                # A write or a monitor of the parent never ends here.
+                self._open = open_payment_of(context, self._open.attempt)
+        elif is_forked and not is_decided(self._open):
+            raise failure("client_closed", "Its client is of the parent process. Use one here.")
+        else:
+            context = self._context
         return receipt_once_decided(context, self._open, emit, signal)
