@@ -12,12 +12,19 @@ from typing import Any
 import pytest
 
 from exact_change import Client, file_journal
+from exact_change._journal.types import Along, Attempt, Owner
+from exact_change._kernel.hosts import threads
+from exact_change._kernel.task import Steps
+from exact_change._payments.journal_timeouts import TimedJournal
+from exact_change.errors import failure
 
 from ..buyer import buy, ended, journal_of, main, start
+from ..conftest import MakePayer, MakeSeller
 from ..forked import end_of
 from ..node import Sandbox, Wallet
-from ..payer import PRICE, until
+from ..payer import PRICE, failure_of, until
 from ..proxy import Proxy
+from ..seller import MAINNET, Reply, Seen, offer, selling, terms
 
 KINDS = ("file", "Postgres")
 
@@ -204,3 +211,59 @@ def test_resumes_payments_of_an_earlier_process_with_one_status_call(
     assert len(resumed) > 1
     assert {receipt.state for receipt in resumed} == {"settled"}
     assert methods.count("getSignatureStatuses") == 1
+
+
+@pytest.mark.parametrize("way", ["closed elsewhere", "not recorded at first"])
+def test_buys_anew_after_a_delivery_of_which_the_journal_had_not_heard(
+    way: str,
+    sandbox: Sandbox,
+    make_payer: MakePayer,
+    make_seller: MakeSeller,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """Another process knows nothing of an answer that only this process got."""
+    sell = selling(sandbox, offer(sandbox))
+
+    def answer(seen: Seen) -> Reply | None:
+        if not seen.is_paid:
+            return terms(offer(sandbox))
+        if len(seller.paid) == 1:
+            return None
+        sold = sell(seen)
+        if len(seller.paid) == 2 and way == "closed elsewhere":
+            close_elsewhere()
+        return sold
+
+    def close_elsewhere() -> None:
+        owner = Owner(wallet.address, MAINNET)
+        (attempt,) = threads.run(journal.shared.attempts(owner, state="signed"))
+        receipt = {**attempt.get("receipt", {}), "state": "settled"}
+        closed: Any = {**attempt, "state": "settled", "leftAt": attempt["at"], "receipt": receipt}
+        threads.run(journal.shared.put(closed))
+
+    put = TimedJournal.put
+    lost: list[Attempt] = []
+
+    def lose_once(self: TimedJournal, attempt: Attempt, along: Along) -> Steps[None]:
+        if attempt["delivered"] and not lost:
+            lost.append(attempt)
+            raise failure("journal_unavailable", "The disk is full.", {"step": "put"})
+        yield from put(self, attempt, along)
+
+    seller = make_seller(answer)
+    with file_journal(tmp_path / "journal") as journal:
+        first = make_payer(USDC="1", journal=journal)
+        wallet = first.wallet
+        failure_of(lambda: first.client.get(seller.url), "payment_uncertain")
+        first.client.close()
+        if way == "not recorded at first":
+            monkeypatch.setattr(TimedJournal, "put", lose_once)
+        again = make_payer(wallet, journal=journal)
+        assert again.client.get(seller.url).text == "bought"
+        again.told("payment.settled")
+        assert again.client.get(seller.url).text == "bought"
+        assert (len(seller.paid), again.signed) == (3, ["payment"])
+        again.told("payment.settled", 2)
+        again.client.close()
+    assert again.held() == 1_000_000 - 2 * PRICE

@@ -155,8 +155,9 @@ class _Presenting:
             "delivered": outcome.is_delivered and not is_awaited,
             "receipt": receipt,
         }
+        open_.is_delivered_here = open_.attempt["delivered"]
         delivery = Delivery(context, open_, emit, self._signal)
-        if open_.attempt["delivered"]:
+        if open_.is_delivered_here:
             yield from delivery.hang_on(self._signal, delivery.take_back)
         # The end of the body causes a write, so skip this write. But write now if another process
         # also writes this attempt.

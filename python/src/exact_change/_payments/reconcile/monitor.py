@@ -180,12 +180,15 @@ def _close(
         return _closed(attempt, open_.receipt, decision, context.now())
 
     # If the write fails, the attempt stays open and the chain is asked again. If another process
-    # has closed the attempt, only the hold is left to end here.
+    # has closed the attempt, only the hold is left to end here, unless the answer arrived here.
     if is_open:
         yield from save_attempt(context, open_, change, _ends_of(source, decision))
     else:
         yield from _end_hold(context, open_, decision)
-        open_.attempt = change(open_.attempt)
+        if open_.is_delivered_here:
+            yield from save_attempt(context, open_, change)
+        else:
+            open_.attempt = change(open_.attempt)
     # A closed client may have subtracted the amount from the known balance, so forget that balance.
     if decision.state == "unsettled":
         yield from context.ledger.forget(source)
@@ -211,7 +214,9 @@ def _refresh(context: PaymentContext, open_: OpenPayment) -> Steps[bool]:
         # The record of the journal is older than a decision that this process has made since.
         if is_decided(open_):
             return True
-        names = ("delivered", "receipt", "tellingAt", "toldAt", "doubt")
+        names = ["receipt", "tellingAt", "toldAt", "doubt"]
+        if not open_.is_delivered_here:
+            names.append("delivered")
         newer = {name: value for name, value in attempt.items() if name in names}
         open_.attempt = copy_of({**open_.attempt, **newer})
         return True
