@@ -62,10 +62,9 @@ def test_stays_uncertain_when_the_chain_does_not_answer_in_time(
     sandbox.call("node.fault", "getSignaturesForAddress", {"kind": "hang"})
     again = failure_of(lambda: payer.client.get(seller.url), "payment_uncertain")
     assert again.details["payer_signature"] == first.details["payer_signature"]
-    assert failure_of(payer.client.resume, "timeout").details == {
-        "step": "chain",
-        "timeout_ms": 300,
-    }
+    resumed = failure_of(payer.client.resume, "timeout")
+    assert resumed.details == {"step": "chain", "timeout_ms": 300}
+    assert (resumed.funds, resumed.retry) == ("uncertain", "same")
     assert payer.signed == ["payment"]
 
 

@@ -10,7 +10,8 @@ from typing import Any, Callable
 import httpx
 import pytest
 
-from exact_change import file_journal
+from exact_change import ExactChangeError, file_journal
+from exact_change._journal.coordination import MemoryClaims
 from exact_change._journal.ledger import Ledger
 from exact_change._journal.types import Along, Owner
 from exact_change._kernel.hosts import threads
@@ -111,6 +112,9 @@ def test_reports_uncertain_funds_when_the_journal_cannot_read_an_earlier_payment
         {"step": read},
     )
     assert payer.signed == ["payment"] and again.signed in (payer.signed, [])
+    if read == "attempts":
+        resumed = failure_of(again.client.resume, "journal_unavailable")
+        assert (resumed.funds, resumed.retry) == ("uncertain", "same")
     for buyer in (payer, again):
         buyer.client.close()
     journal.close()
@@ -195,5 +199,47 @@ def test_calls_no_payment_uncertain_by_an_event_after_it_settled_though_its_answ
         return Reply(402, pending)
 
     seller = make_seller(answer)
-    failure_of(lambda: payer.client.get(seller.url), "payment_uncertain")
+    error = failure_of(lambda: payer.client.get(seller.url), "payment_uncertain")
     assert (payer.seen("payment.settled"), payer.seen("payment.uncertain")) == (1, 0)
+    names_the_payment_as_spent(payer, error)
+
+
+def names_the_payment_as_spent(payer: Payer, error: ExactChangeError) -> None:
+    (receipt,) = payer.client.receipts()
+    (moved,) = error.moved
+    assert (error.funds, error.retry) == ("spent", "same")
+    assert (moved.kind, moved.signature) == ("payment", receipt.payment.signature)
+    assert (payer.signed, payer.held()) == (["payment"], 1_000_000 - PRICE)
+
+
+@pytest.mark.parametrize("fault", ["the answer is lost", "the journal fails"])
+def test_names_a_settled_payment_as_spent_when_it_cannot_be_presented_again(
+    fault: str,
+    sandbox: Sandbox,
+    make_payer: MakePayer,
+    make_seller: MakeSeller,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    payer = make_payer(USDC="1")
+
+    def answer(seen: Seen) -> Reply | None:
+        if not seen.is_paid:
+            return terms(offer(sandbox))
+        if len(seller.paid) == 1:
+            settle(sandbox, seen, offer(sandbox))
+        return None
+
+    def buy() -> None:
+        payer.client.post(seller.url, repeatable=True)
+
+    def fails(*_: Any) -> Steps[None]:
+        raise failure("journal_unavailable", "It is broken.", {"step": "claim"})
+        yield
+
+    seller = make_seller(answer)
+    assert failure_of(buy, "payment_uncertain").funds == "uncertain"
+    payer.told("payment.settled")
+    if fault == "the journal fails":
+        monkeypatch.setattr(MemoryClaims, "take", fails)
+    names_the_payment_as_spent(payer, failure_of(buy, "payment_uncertain"))
+    assert len(seller.paid) == (2 if fault == "the answer is lost" else 1)

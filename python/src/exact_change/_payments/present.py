@@ -23,6 +23,7 @@ from .delivery import Delivery, warn_unwritten
 from .outcomes import Outcome, outcome_of
 from .presentation import Presentation, Rejected
 from .reading import read_settlement_claim, read_terms
+from .reconcile.earlier_errors import paid_by
 from .reconcile.monitor import (
     decide_payment,
     follow_in_background,
@@ -197,14 +198,16 @@ class _Presenting:
         bounds = bounds_of(self._open)
         # A caller that has given up gets its error at once; the write goes on in the background.
         yield from until_aborted(self._note_doubt("payment_uncertain"), given_up)
+        height, paid = bounds["last_valid_block_height"], paid_by(self._open)
+        may_settle = f"so the payment may still settle until block height {height} is final"
         raise failure(
             "payment_uncertain",
-            "The answer to the paid request was lost, so the payment may still settle until block "
-            f"height {bounds['last_valid_block_height']} is final. Repeat the same call: it "
-            "presents the same payment or reports it spent, and never pays twice.",
+            "The answer to the paid request was lost, "
+            f"{'and the chain shows the payment' if paid else may_settle}. Repeat the same call: "
+            "it presents the same payment or reports it spent, and never pays twice.",
             bounds,
-            funds="uncertain",
-            moved=self._showing.moved,
+            funds="spent" if paid else "uncertain",
+            moved=[*self._showing.moved, *paid],
             cause=cause,
         )
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Sequence
 from .._journal.registry import OpenPayment
 from ..errors import ExactChangeError, Moved, failure
 from .call import Reply
+from .reconcile.earlier_errors import paid_by
 
 
 class Answer(NamedTuple):
@@ -37,14 +38,13 @@ def rejection(open_: OpenPayment, answer: Answer, moved: Sequence[Moved]) -> Exa
             **more,
         )
 
-    signature = open_.receipt["payment"].get("signature")
-    if attempt["state"] == "settled" and signature is not None:
-        paid = Moved("payment", signature, attempt["mint"], attempt["amount"])
+    paid = paid_by(open_)
+    if attempt["state"] == "settled" and paid:
         return make(
             "The seller answered the paid request with 402, and the chain shows the payment. Ask "
             "the seller for its answer with the signature in moved.",
             funds="spent",
-            moved=[*moved, paid],
+            moved=[*moved, *paid],
             retry="never",
         )
     if attempt["state"] == "unsettled":

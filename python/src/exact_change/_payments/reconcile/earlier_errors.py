@@ -14,22 +14,27 @@ T = TypeVar("T")
 
 def already_spent(open_: OpenPayment, response: object = None) -> ExactChangeError:
     """Returns the error for a purchase that is paid already."""
-    attempt = open_.attempt
-    signature = read_receipt(open_.receipt).payment.signature
     details = {"payer_signature": open_.payment["payerSignature"]}
-    moved = swapped_by(open_)
-    if signature is not None:
-        details["signature"] = signature
-        moved.append(Moved("payment", signature, attempt["mint"], attempt["amount"]))
+    paid = paid_by(open_)
+    for moved in paid:
+        details["signature"] = moved.signature
     return failure(
         "already_spent",
         "This purchase is paid already. Ask the seller for its answer with the signature, or buy "
         "again by giving a new idempotency_key.",
         details,
         funds="spent",
-        moved=moved,
+        moved=[*swapped_by(open_), *paid],
         response=response,
     )
+
+
+def paid_by(open_: OpenPayment) -> list[Moved]:
+    """Returns the payment as a list of moved funds; empty if the chain has not shown it."""
+    attempt, signature = open_.attempt, read_receipt(open_.receipt).payment.signature
+    if signature is None:
+        return []
+    return [Moved("payment", signature, attempt["mint"], attempt["amount"])]
 
 
 def swapped_by(open_: OpenPayment) -> list[Moved]:
@@ -39,16 +44,18 @@ def swapped_by(open_: OpenPayment) -> list[Moved]:
 
 
 def payment_uncertain(open_: OpenPayment, cause: Exception | None = None) -> ExactChangeError:
-    """Returns the error for an earlier payment that may still settle."""
-    height = open_.payment["lastValidBlockHeight"]
+    """Returns the error for an earlier payment that may still settle, or may be presented again."""
+    height, paid = open_.payment["lastValidBlockHeight"], paid_by(open_)
+    when = "has settled. Repeat the call"
+    if not paid:
+        when = f"may still settle until block height {height} is final. Repeat the call after that"
     return failure(
         "payment_uncertain",
-        "An earlier payment for this same call may still settle until block height "
-        f"{height} is final. Repeat the call after that, or pay anew by giving a new "
+        f"An earlier payment for this same call {when}, or pay anew by giving a new "
         "idempotency_key.",
         {"payer_signature": open_.payment["payerSignature"], "last_valid_block_height": height},
-        funds="uncertain",
-        moved=swapped_by(open_),
+        funds="spent" if paid else "uncertain",
+        moved=[*swapped_by(open_), *paid],
         cause=cause,
     )
 
@@ -83,12 +90,21 @@ def uncertain_if_unread(steps: Steps[T]) -> Steps[T]:
         if raised.code != "journal_unavailable" or raised.funds != "untouched":
             raise
         error = raised
-    raise failure(
-        "journal_unavailable",
-        f"{error} A payment for an equal call may be on record: once the journal works, repeat the "
-        "same call, which never pays twice.",
+    raise as_uncertain(
+        error,
+        "A payment for an equal call may be on record: once the journal works, repeat the same "
+        "call, which never pays twice.",
+    )
+
+
+def as_uncertain(error: ExactChangeError, why: str) -> ExactChangeError:
+    """Returns a copy of an error, for a failure that leaves unknown what a payment does."""
+    return failure(
+        error.code,
+        f"{error} {why}",
         error.details,
         funds="uncertain",
         retry="never" if error.retry == "never" else "same",
+        untrusted=error.untrusted,
         cause=error.__cause__,
     )

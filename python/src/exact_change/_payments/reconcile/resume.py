@@ -9,9 +9,11 @@ from ..._journal.types import Along, Attempt, SignedPayment
 from ..._kernel.steps import all_of, background, both, join, quiet, sleep, start
 from ..._kernel.task import Steps
 from ..._receipt import FreedReceipt, Receipt
+from ...errors import TransportError
 from ..context import PaymentContext
 from ..saving import last_write_ended
 from .changes import note_freed, note_resumed, take_changes
+from .earlier_errors import as_uncertain
 from .forgotten import is_forgotten
 from .monitor import decide_payment, follow_in_background, is_decided, open_payment_of
 from .open_swaps import decided_outcome
@@ -73,8 +75,17 @@ def resume(context: PaymentContext) -> Steps[list[Receipt | FreedReceipt]]:
     """Asks the chain about each signed payment, and frees orphaned reservations.
 
     Undecided payments are followed in the background. Returns the attempts taken up so far that
-    were decided or freed since the last call. Raises only if every question to the chain failed.
+    were decided or freed since the last call. Raises if the journal or every question to the chain
+    failed, with uncertain funds.
     """
+    try:
+        return (yield from _resume(context))
+    except TransportError as raised:
+        error = raised
+    raise as_uncertain(error, "Payments may be open, and stay on record: resume again.")
+
+
+def _resume(context: PaymentContext) -> Steps[list[Receipt | FreedReceipt]]:
     unfinished = yield from _collect(context)
     # Ask about all payments at the same time, so that their status requests share batches.
     outcomes = yield from all_of([_decide(context, open_) for open_ in unfinished.open])
