@@ -19,6 +19,8 @@ from exact_change._kernel.steps import all_of, background, quiet, sleep, until_a
 from exact_change._kernel.task import Steps
 from exact_change._payments.claims import (
     body_claim,
+    claims_released,
+    delay_next_call,
     delaying_equal_calls,
     drop_abandoned_claims,
     equal_calls_ended,
@@ -233,3 +235,14 @@ def test_keeps_a_claim_that_is_taken_while_an_earlier_drop_is_repeated() -> None
 
     threads.run(steps())
     assert below.drops == 3
+
+
+def test_ends_the_wait_for_an_earlier_call_that_stands_still(sandbox: Sandbox) -> None:
+    may_end = Signal()
+    with Client(**sandbox.options(sandbox.wallet(), timeouts={"journal": 100})) as client:
+        context = client._payer.thread_engine().context
+        threads.run(delay_next_call(context, lambda: until_aborted(sleep(600_000), may_end)))
+        error = failure_of(lambda: threads.run(claims_released(context, None)), "timeout")
+        assert (error.funds, error.retry) == ("uncertain", "same")
+        assert error.details == {"step": "earlier_call", "timeout_ms": 100}
+    threads.run(_call_after(0, lambda: may_end.abort(OSError())))
