@@ -76,13 +76,17 @@ class BlockingReply(_Reply):
             pieces.close()
 
     def _cut(self) -> None:
-        """Ends the reads of a silent body: a close wakes no thread that waits for the network."""
+        """Ends the reads of a silent body, so that its disposal goes on to the close.
+
+        A close here would wake no thread that waits for the network.
+        """
         connection = self._connection()
-        if isinstance(connection, socket.socket):
-            with contextlib.suppress(OSError):
-                # Not the method of TLS, which changes what the reading thread works with.
-                socket.socket.shutdown(connection, socket.SHUT_RDWR)
-        self._open().close()
+        if not isinstance(connection, socket.socket):
+            self._open().close()
+            return
+        with contextlib.suppress(OSError):
+            # Not the method of TLS, which changes what the reading thread works with.
+            socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
     def _connection(self) -> object:
         """Returns the socket that brings the body, and no other body; else any other value."""
