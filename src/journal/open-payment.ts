@@ -15,6 +15,8 @@ export interface OpenPayment {
    * did not arrive here.
    */
   isShared?: boolean;
+  /** Whether its answer has reached its caller in this process. */
+  isDeliveredHere?: boolean;
   /** The last write of the attempt, done or under way; never rejects. */
   lastWrite?: Promise<unknown>;
   /** The transaction id that the seller claimed last, and whether it is this payment's. */

@@ -25,7 +25,7 @@ def test_keeps_its_receipt_if_the_journal_answers_with_an_older_record(
         "receipt": {"state": "uncertain"},
     }
     settled: Any = {**signed, "state": "settled", "receipt": {"state": "settled"}}
-    open_ = OpenPayment(signed, is_foreign=True)
+    open_ = OpenPayment(signed, is_shared=True)
 
     def attempts(*_: Any, **__: Any) -> Any:
         # Meanwhile the other client closes the attempt.

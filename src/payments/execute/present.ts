@@ -70,10 +70,10 @@ export async function present(
     // record that this call works on.
     void monitorPayment(context, open, emit);
     const attemptClaim = showing.keepsClaim === true ? [] : [id];
-    if (!isAwaited && !open.attempt.delivered) open.isShared = true;
-    if (!isAwaited)
+    if (!isAwaited) {
+      open.isShared ||= !open.isDeliveredHere;
       await releaseClaims(context, open, [...attemptClaim, bodyClaim(id)], call.signal);
-    else if (idempotencyKey !== undefined) void releaseClaims(context, open, attemptClaim);
+    } else if (idempotencyKey !== undefined) void releaseClaims(context, open, attemptClaim);
   }
 }
 
@@ -142,24 +142,17 @@ export async function presentOnce(
   };
   const isAwaited = delivered && hasBody(response);
   // Keep the settlement of a 402 too, because the monitor looks up its pending transaction first.
-  open.attempt = { ...open.attempt, delivered: delivered && !isAwaited, receipt };
+  open.isDeliveredHere = delivered && !isAwaited;
+  open.attempt = { ...open.attempt, delivered: open.isDeliveredHere, receipt };
   // Skip this write if the end of the body writes the attempt anyway, unless other processes may
   // write it too.
   const written = isAwaited && open.isShared !== true ? undefined : write(context, open, emit);
   await untilAborted(Promise.resolve(written), call.signal).catch((reason: unknown) => {
     // The caller has given up, and a repeated call then means the same purchase.
-    if (open.attempt.delivered) saveDelivered(context, open, false).catch(() => undefined);
+    if (open.isDeliveredHere) saveDelivered(context, open, false).catch(() => undefined);
     throw reason;
   });
-  if (response.status === 402) {
-    // Read the balance anew next time, because an outdated balance is the likeliest own mistake.
-    const forgotten = context.ledger.forget(open.attempt.payment.source);
-    await untilAborted(
-      forgotten.catch(() => undefined),
-      call.signal,
-    );
-    return { response, word };
-  }
+  if (response.status === 402) return { response, word };
   attachReceipt(response, {
     read: () => copyOfReceipt(open.attempt.receipt),
     settled: (signal) => receiptOnceDecided(context, open, emit, signal),
@@ -199,7 +192,6 @@ function bodyEndOf(
   const { id } = open.attempt;
   const drop = [id, bodyClaim(id)];
   const end = (isDelivered: boolean, onWriteFailure: () => void): Promise<void> => {
-    if (!isDelivered) open.isShared = true;
     const written = saveDelivered(context, open, isDelivered, { drop }).catch(() => {
       onWriteFailure();
       return releaseClaims(context, open, drop);
@@ -221,6 +213,8 @@ function saveDelivered(
   along?: Along,
 ): Promise<void> {
   const change = (attempt: OpenPayment['attempt']) => ({ ...attempt, delivered });
+  open.isDeliveredHere = delivered;
+  open.isShared ||= !delivered;
   open.attempt = change(open.attempt);
   return saveAttempt(context, open, change, along);
 }
@@ -248,13 +242,9 @@ function paymentUncertain(
   cause: unknown,
 ): SettlementError<'payment_uncertain'> {
   const facts = factsOf(open, moved);
-  const outcome =
-    facts.funds === 'spent'
-      ? 'and the chain shows the payment'
-      : `so the payment may still settle until block height ${facts.details.lastValidBlockHeight} is final`;
   return new SettlementError(
     'payment_uncertain',
-    `The answer to the paid request was lost, ${outcome}. Repeat the same call: it presents the same payment or reports it spent, and never pays twice.`,
+    `The answer to the paid request was lost, and the payment ${stateText(facts)}. Repeat the same call: it presents the same payment or reports it spent, and never pays twice.`,
     { ...facts, cause },
   );
 }
@@ -266,6 +256,12 @@ export function factsOf(
 ): Required<Pick<ErrorInit<'payment_uncertain'>, 'details' | 'funds' | 'moved'>> {
   const funds = open.attempt.state === 'settled' ? 'spent' : 'uncertain';
   return { details: detailsOf(open), funds, moved: [...moved, ...movedByPayment(open)] };
+}
+
+export function stateText({ funds, details }: ReturnType<typeof factsOf>): string {
+  return funds === 'spent'
+    ? 'has settled'
+    : `may still settle until block height ${details.lastValidBlockHeight} is final`;
 }
 
 /** Returns the payment as an entry of the error's `moved` if the chain shows it. */

@@ -29,7 +29,10 @@ export async function afterRefusal(
   within: AbortSignal,
 ): Promise<Delivered | Rejected> {
   const { call, emit } = showing;
+  // If the client caused the refusal, outdated facts are the most likely cause.
   outdateOffers(context.memory);
+  const forgotten = context.ledger.forget(open.attempt.payment.source).catch(() => undefined);
+  await untilAborted(forgotten, call.signal);
   const { askFirst, resign } = outcomes[outcomeOf(402, first.word)];
   if (askFirst) await untilAborted(askUntilDecided(context, open, emit, within), call.signal);
   // Ask the chain once before a second signature, because the seller's word may be wrong.

@@ -1,6 +1,6 @@
 import { SettlementError, type Moved } from '../../errors.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
-import { factsOf, movedByPayment } from '../execute/present.js';
+import { factsOf, movedByPayment, stateText } from '../execute/present.js';
 
 export function alreadySpent(open: OpenPayment, response?: Response): SettlementError {
   const { payment, receipt } = open.attempt;
@@ -27,13 +27,9 @@ export function movedBySwap({ attempt }: OpenPayment): Moved[] {
 
 export function earlierUncertain(open: OpenPayment, cause?: unknown): SettlementError {
   const facts = factsOf(open, movedBySwap(open));
-  const next =
-    facts.funds === 'spent'
-      ? 'has settled, and could not be presented again. Repeat the call'
-      : `may still settle until block height ${facts.details.lastValidBlockHeight} is final. Repeat the call after that`;
   return new SettlementError(
     'payment_uncertain',
-    `An earlier payment for this same call ${next}, or pay anew by giving a new idempotencyKey.`,
+    `An earlier payment for this same call ${stateText(facts)}. Repeat the call after that, or pay anew by giving a new idempotencyKey.`,
     { ...facts, ...(cause === undefined ? {} : { cause }) },
   );
 }

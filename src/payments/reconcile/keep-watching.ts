@@ -74,8 +74,8 @@ export async function refreshIfSigned(
     };
     open.attempt = {
       ...open.attempt,
-      // Either process may have delivered the answer; only one may know the seller's word on it.
-      delivered: delivered || open.attempt.delivered,
+      // Another process may have delivered the answer or taken that back, or have the seller's word.
+      delivered: open.isDeliveredHere || delivered,
       receipt: { ...open.attempt.receipt, ...receipt },
       ...told,
       ...(doubt === undefined ? {} : { doubt }),

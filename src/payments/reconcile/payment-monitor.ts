@@ -148,7 +148,7 @@ async function closeAttempt(
   else {
     await endHold(context, open, decision);
     // That process may not know that the answer was delivered here.
-    if (open.attempt.delivered) await saveAttempt(context, open, close);
+    if (open.isDeliveredHere) await saveAttempt(context, open, close);
     else open.attempt = close(open.attempt);
   }
   // The ledger may count the tokens as spent, because a client closed while it monitored the

@@ -17,11 +17,12 @@ from .types import Attempt, Claims, SignedPayment
 class OpenPayment:
     """A signed payment, as this process knows it."""
 
-    def __init__(self, attempt: Attempt, *, is_foreign: bool = False) -> None:
+    def __init__(self, attempt: Attempt, *, is_shared: bool = False) -> None:
         # The attempt, with its payment and its receipt.
         self.attempt: Attempt = attempt
-        # Whether it comes from the journal, so that other processes may know more of it by now.
-        self.is_foreign = is_foreign
+        # Whether other processes may know more of it by now: it comes from the journal, or its
+        # answer did not arrive here.
+        self.is_shared = is_shared
         # Whether its answer has reached its caller in this process.
         self.is_delivered_here = False
         # The last write of the attempt, done or under way.

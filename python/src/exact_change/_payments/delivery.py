@@ -44,7 +44,7 @@ class Delivery:
     def take_back(self) -> Steps[None]:
         """Corrects a record that says delivered if the answer did not reach the caller."""
         context, open_ = self._context, self._open
-        open_.is_delivered_here = False
+        open_.is_delivered_here, open_.is_shared = False, True
         open_.attempt = _undelivered(open_.attempt)
         yield from delay_next_call(context, lambda: save_attempt(context, open_, _undelivered))
 
@@ -78,6 +78,7 @@ class Delivery:
         self._is_over = True
         context, open_ = self._context, self._open
         open_.is_delivered_here = change is _delivered
+        open_.is_shared |= not open_.is_delivered_here
         open_.attempt = change(open_.attempt)
         drop = [open_.attempt["id"], body_claim(open_.attempt["id"])]
 

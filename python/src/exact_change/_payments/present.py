@@ -23,7 +23,7 @@ from .delivery import Delivery, warn_unwritten
 from .outcomes import Outcome, outcome_of
 from .presentation import Presentation, Rejected
 from .reading import read_settlement_claim, read_terms
-from .reconcile.earlier_errors import paid_by
+from .reconcile.earlier_errors import paid_by, state_text
 from .reconcile.monitor import (
     decide_payment,
     follow_in_background,
@@ -118,6 +118,7 @@ class _Presenting:
         attempt = self._open.attempt
         attempt_claim = [] if self._showing.may_sign_again else [attempt["id"]]
         if not self._is_awaited:
+            self._open.is_shared |= not self._open.is_delivered_here
             claims = [*attempt_claim, body_claim(attempt["id"])]
             yield from release_claims(self._context, self._open, claims, self._signal)
         elif "idempotencyKey" in attempt:
@@ -162,7 +163,7 @@ class _Presenting:
             yield from delivery.hang_on(self._signal, delivery.take_back)
         # The end of the body causes a write, so skip this write. But write now if another process
         # also writes this attempt.
-        if not is_awaited or open_.is_foreign:
+        if not is_awaited or open_.is_shared:
             yield from until_aborted(self._note(unchanged), self._signal)
         check(self._signal)
         if reply.status == 402:
@@ -198,13 +199,12 @@ class _Presenting:
         bounds = bounds_of(self._open)
         # A caller that has given up gets its error at once; the write goes on in the background.
         yield from until_aborted(self._note_doubt("payment_uncertain"), given_up)
-        height, paid = bounds["last_valid_block_height"], paid_by(self._open)
-        may_settle = f"so the payment may still settle until block height {height} is final"
+        paid = paid_by(self._open)
         raise failure(
             "payment_uncertain",
-            "The answer to the paid request was lost, "
-            f"{'and the chain shows the payment' if paid else may_settle}. Repeat the same call: "
-            "it presents the same payment or reports it spent, and never pays twice.",
+            f"The answer to the paid request was lost, and the payment {state_text(self._open)}. "
+            "Repeat the same call: it presents the same payment or reports it spent, and never "
+            "pays twice.",
             bounds,
             funds="spent" if paid else "uncertain",
             moved=[*self._showing.moved, *paid],

@@ -159,7 +159,11 @@ describe('a payment that was delivered in this process', () => {
     await monitorPayment(context, open, () => undefined);
     return (await listOf(journal.attempts(signed)))[0];
   }
-  const deliver = (open: OpenPayment) => void (open.attempt = { ...open.attempt, delivered: true });
+  const known = (open: OpenPayment) => void (open.attempt = { ...open.attempt, delivered: true });
+  const deliver = (open: OpenPayment) => {
+    known(open);
+    open.isDeliveredHere = true;
+  };
 
   it('is recorded as delivered though another process closed it before', async () => {
     expect(await closed('settled', deliver)).toMatchObject({ state: 'settled', delivered: true });
@@ -167,6 +171,10 @@ describe('a payment that was delivered in this process', () => {
 
   it('is recorded as delivered though the journal answers with an older record', async () => {
     expect(await closed('signed', deliver)).toMatchObject({ state: 'settled', delivered: true });
+  });
+
+  it('counts as undelivered if another process has taken its delivery back since', async () => {
+    expect(await closed('signed', known)).toMatchObject({ state: 'settled', delivered: false });
   });
 
   it('keeps what another process wrote if nothing was delivered here', async () => {

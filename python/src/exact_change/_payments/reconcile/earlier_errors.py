@@ -37,6 +37,14 @@ def paid_by(open_: OpenPayment) -> list[Moved]:
     return [Moved("payment", signature, attempt["mint"], attempt["amount"])]
 
 
+def state_text(open_: OpenPayment) -> str:
+    """Says what the chain may still do with a payment."""
+    height = open_.payment["lastValidBlockHeight"]
+    if paid_by(open_):
+        return "has settled"
+    return f"may still settle until block height {height} is final"
+
+
 def swapped_by(open_: OpenPayment) -> list[Moved]:
     """Returns the swap of an attempt's receipt as a list of moved funds."""
     swap = read_receipt(open_.receipt).swap
@@ -46,13 +54,10 @@ def swapped_by(open_: OpenPayment) -> list[Moved]:
 def payment_uncertain(open_: OpenPayment, cause: Exception | None = None) -> ExactChangeError:
     """Returns the error for an earlier payment that may still settle, or may be presented again."""
     height, paid = open_.payment["lastValidBlockHeight"], paid_by(open_)
-    when = "has settled. Repeat the call"
-    if not paid:
-        when = f"may still settle until block height {height} is final. Repeat the call after that"
     return failure(
         "payment_uncertain",
-        f"An earlier payment for this same call {when}, or pay anew by giving a new "
-        "idempotency_key.",
+        f"An earlier payment for this same call {state_text(open_)}. Repeat the call after that, "
+        "or pay anew by giving a new idempotency_key.",
         {"payer_signature": open_.payment["payerSignature"], "last_valid_block_height": height},
         funds="spent" if paid else "uncertain",
         moved=[*swapped_by(open_), *paid],

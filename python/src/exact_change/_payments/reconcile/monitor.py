@@ -17,7 +17,7 @@ from ..._receipt import Receipt, read_receipt, write
 from ...errors import failure
 from ..context import PaymentContext
 from ..costs import cost_for
-from ..saving import save_attempt
+from ..saving import last_write_ended, save_attempt
 from .claim import proven_claim
 from .fate import Fate, Landed, fate_of
 from .sent import sent_payment
@@ -43,7 +43,7 @@ def open_payment_of(context: PaymentContext, attempt: Attempt) -> OpenPayment:
     There must be only one, because writes of two would undo each other.
     """
     known = context.wallet.monitored.get(attempt["id"])
-    return OpenPayment(attempt, is_foreign=True) if known is None else known.open
+    return OpenPayment(attempt, is_shared=True) if known is None else known.open
 
 
 def monitor_payment(context: PaymentContext, open_: OpenPayment, emit: Emit) -> Steps[Task[None]]:
@@ -166,7 +166,7 @@ def _close(
 ) -> Steps[None]:
     """Writes the decision, ends the hold, and emits the event once."""
     source = open_.payment["source"]
-    is_open = not open_.is_foreign or (yield from _refresh(context, open_))
+    is_open = not open_.is_shared or (yield from _refresh(context, open_))
     # Another monitor may have closed the attempt during that read.
     if is_decided(open_):
         return
@@ -206,6 +206,8 @@ def _refresh(context: PaymentContext, open_: OpenPayment) -> Steps[bool]:
     Returns False if the attempt is no longer signed there, because another process closed it.
     """
     known = open_.attempt
+    # The journal must not answer with what this process has changed since.
+    yield from last_write_ended(open_)
     for attempt in (
         yield from context.journal.attempts(context.owner, state="signed", since=known["at"])
     ):
@@ -214,11 +216,13 @@ def _refresh(context: PaymentContext, open_: OpenPayment) -> Steps[bool]:
         # The record of the journal is older than a decision that this process has made since.
         if is_decided(open_):
             return True
-        names = ["receipt", "tellingAt", "toldAt", "doubt"]
+        names = ["tellingAt", "toldAt", "doubt"]
         if not open_.is_delivered_here:
             names.append("delivered")
         newer = {name: value for name, value in attempt.items() if name in names}
-        open_.attempt = copy_of({**open_.attempt, **newer})
+        # Only one process may know the seller's word on it.
+        receipt = {**open_.receipt, **attempt.get("receipt", {})}
+        open_.attempt = copy_of({**open_.attempt, **newer, "receipt": receipt})
         return True
     return False
 
