@@ -431,8 +431,8 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/payments/execute/present.ts',
-        now: 'delivered: delivered && !isAwaited',
-        before: 'delivered',
+        now: 'open.isDeliveredHere = delivered && !isAwaited;',
+        before: 'open.isDeliveredHere = delivered;',
       },
     ],
   },
