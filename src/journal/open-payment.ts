@@ -15,8 +15,11 @@ export interface OpenPayment {
    * did not arrive here.
    */
   isShared?: boolean;
-  /** Whether its answer has reached its caller in this process. */
-  isDeliveredHere?: boolean;
+  /**
+   * Whether its answer has reached its caller in this process. False if that was noted and taken
+   * back, which the journal may not know; undefined if only the journal can tell.
+   */
+  isDeliveredHere?: boolean | undefined;
   /** The last write of the attempt, done or under way; never rejects. */
   lastWrite?: Promise<unknown>;
   /** The transaction id that the seller claimed last, and whether it is this payment's. */

@@ -201,7 +201,8 @@ export function signFor(context: PaymentContext, checkSendable?: () => Promise<v
 function preparePayment(context: PaymentContext, choice: Choice, task: Task): Promise<OpenPayment> {
   const { id, signal, emit } = task;
   return untilGivenUp(context, prepare(context, choice, task), signal, (open) => {
-    // The payment is on record, so the next equal call must be able to take it up.
+    // The payment is on record: the next equal call, perhaps of another process, takes it up.
+    open.isShared = true;
     void monitorPayment(context, open, emit);
     return releaseClaims(context, open, [id, bodyClaim(id)]);
   });

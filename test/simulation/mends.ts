@@ -431,7 +431,7 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/payments/execute/present.ts',
-        now: 'open.isDeliveredHere = delivered && !isAwaited;',
+        now: 'open.isDeliveredHere = (delivered && !isAwaited) || undefined;',
         before: 'open.isDeliveredHere = delivered;',
       },
     ],

@@ -15,6 +15,8 @@ export interface Order {
   readonly amount: string;
   /** Dollars at most, all in; absent if a part has no price. */
   readonly usd?: string;
+  /** The most that a swap before the payment takes: base units, and of which mint. */
+  readonly takes?: readonly [units: string, mint: string];
   /** The least that a swap brings, in base units. */
   readonly brings?: string;
 }
@@ -22,13 +24,14 @@ export interface Order {
 const USD_DECIMALS = 6;
 const microUsd = (usd: string | undefined) => parseUiAmount(usd, USD_DECIMALS);
 
-function orderOfPlan({ url, method, payment, cost }: Plan): Order | undefined {
+function orderOfPlan({ url, method, payment, swap, cost }: Plan): Order | undefined {
   if (payment === undefined) return undefined;
   const { mint, payTo, amount } = payment;
   const usd = cost?.usd;
   return {
     ...{ kind: 'payment', what: `${method} ${new URL(url).host}`, mint, payTo, amount },
     ...(usd === undefined ? {} : { usd }),
+    ...(swap === undefined ? {} : { takes: [swap.maxInAmount, swap.inputMint] }),
   };
 }
 
@@ -55,9 +58,15 @@ function covers(approved: Order, now: Order): boolean {
   const [most, usd] = [microUsd(approved.usd), microUsd(now.usd)];
   const isWithinUsd =
     now.usd === undefined
-      ? approved.usd === undefined
+      ? approved.usd === undefined && takesNoMore(approved, now)
       : most !== undefined && usd !== undefined && usd <= most;
   return isSame(approved, now) && isWithinUsd && BigInt(now.amount) <= BigInt(approved.amount);
+}
+
+/** Whether the swap of an order stays within the approved one, because no dollars bound it. */
+function takesNoMore({ takes: most }: Order, { takes }: Order): boolean {
+  if (takes === undefined) return true;
+  return most !== undefined && takes[1] === most[1] && BigInt(takes[0]) <= BigInt(most[0]);
 }
 
 function isSame(approved: Order, now: Order): boolean {
@@ -74,9 +83,14 @@ export function questionOf(order: Order, network: string): string {
   }
   const inAll =
     order.usd === undefined
-      ? 'what it takes in all is not known in dollars'
+      ? `${swapText(order, network)}what it takes in all is not known in dollars`
       : `at most ${order.usd} USD in all, swap and fees included`;
   return `Pay ${amount} to ${order.payTo} for ${order.what} (${inAll})?`;
+}
+
+function swapText({ takes }: Order, network: string): string {
+  if (takes === undefined) return '';
+  return `after a swap of at most ${amountText(network, takes[1], BigInt(takes[0]))}; `;
 }
 
 /** Decides on the orders in calls of a model. */

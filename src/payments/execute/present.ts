@@ -132,8 +132,7 @@ export async function presentOnce(
   const protocol = protocolOfHeader(context.protocols, open.attempt.payment.header);
   const word = await protocol.readOutcome(response, { timeoutMs: timeouts.terms, signal });
   const { settlement } = word;
-  // As in `outcomes`: a 304 tells the caller that its own copy is the answer.
-  const delivered = response.ok || response.status === 304;
+  const delivered = response.ok || response.status === 304; // As in `outcomes`: 304 is an answer.
   const receipt: Receipt = {
     ...open.attempt.receipt,
     ...(open.attempt.state === 'signed' ? { state: delivered ? 'pending' : 'uncertain' } : {}),
@@ -142,14 +141,16 @@ export async function presentOnce(
   };
   const isAwaited = delivered && hasBody(response);
   // Keep the settlement of a 402 too, because the monitor looks up its pending transaction first.
-  open.isDeliveredHere = delivered && !isAwaited;
-  open.attempt = { ...open.attempt, delivered: open.isDeliveredHere, receipt };
-  // Skip this write if the end of the body writes the attempt anyway, unless other processes may
-  // write it too.
+  open.isDeliveredHere = (delivered && !isAwaited) || undefined;
+  open.attempt = { ...open.attempt, delivered: !!open.isDeliveredHere, receipt };
+  // The end of a body writes the attempt anyway, unless other processes may write it before.
   const written = isAwaited && open.isShared !== true ? undefined : write(context, open, emit);
   await untilAborted(Promise.resolve(written), call.signal).catch((reason: unknown) => {
     // The caller has given up, and a repeated call then means the same purchase.
-    if (open.isDeliveredHere) saveDelivered(context, open, false).catch(() => undefined);
+    if (open.isDeliveredHere) {
+      saveDelivered(context, open, false).catch(() => undefined);
+      open.isDeliveredHere = false;
+    }
     throw reason;
   });
   if (response.status === 402) return { response, word };
@@ -172,11 +173,10 @@ function write(context: PaymentContext, open: OpenPayment, emit: Emit): Promise<
   return saveAttempt(context, open).catch(() => warn(open, emit));
 }
 
-function warn({ attempt }: OpenPayment, emit: Emit): void {
-  const { payerSignature } = attempt.payment;
-  emit('warning', {
-    message: `The journal could not be written after payment ${payerSignature}.`,
-  });
+function warn(open: OpenPayment, emit: Emit): void {
+  const { payerSignature } = detailsOf(open);
+  const message = `The journal could not be written after payment ${payerSignature}.`;
+  emit('warning', { message });
 }
 
 /**
@@ -213,7 +213,7 @@ function saveDelivered(
   along?: Along,
 ): Promise<void> {
   const change = (attempt: OpenPayment['attempt']) => ({ ...attempt, delivered });
-  open.isDeliveredHere = delivered;
+  open.isDeliveredHere = delivered || undefined;
   open.isShared ||= !delivered;
   open.attempt = change(open.attempt);
   return saveAttempt(context, open, change, along);

@@ -29,7 +29,7 @@ export function earlierUncertain(open: OpenPayment, cause?: unknown): Settlement
   const facts = factsOf(open, movedBySwap(open));
   return new SettlementError(
     'payment_uncertain',
-    `An earlier payment for this same call ${stateText(facts)}. Repeat the call after that, or pay anew by giving a new idempotencyKey.`,
+    `An earlier payment for this same call ${stateText(facts)}. Repeat the call once that is decided, or pay anew by giving a new idempotencyKey.`,
     { ...facts, ...(cause === undefined ? {} : { cause }) },
   );
 }

@@ -57,9 +57,10 @@ export async function refreshIfSigned(
   context: PaymentContext,
   open: OpenPayment,
 ): Promise<boolean> {
-  const { id, at } = open.attempt;
+  const { id, at, receipt: before } = open.attempt;
   // The journal must not answer with what this process has changed since.
-  await open.lastWrite;
+  const { lastWrite } = open;
+  await lastWrite;
   for await (const attempt of context.journal.attempts(ownerOf(context), {
     state: 'signed',
     since: at,
@@ -67,6 +68,8 @@ export async function refreshIfSigned(
     if (attempt.id !== id) continue;
     // The record of the journal is older than a decision that this process has made since.
     if (isDecided(open)) return true;
+    // This process has written since, so the record may be older than what it wrote.
+    if (open.lastWrite !== lastWrite) return refreshIfSigned(context, open);
     const { delivered, tellingAt, toldAt, doubt, receipt } = attempt;
     const told = {
       ...(tellingAt === undefined ? {} : { tellingAt }),
@@ -75,8 +78,11 @@ export async function refreshIfSigned(
     open.attempt = {
       ...open.attempt,
       // Another process may have delivered the answer or taken that back, or have the seller's word.
-      delivered: open.isDeliveredHere || delivered,
-      receipt: { ...open.attempt.receipt, ...receipt },
+      delivered: open.isDeliveredHere ?? delivered,
+      receipt:
+        open.attempt.receipt === before
+          ? { ...before, ...receipt }
+          : { ...receipt, ...open.attempt.receipt },
       ...told,
       ...(doubt === undefined ? {} : { doubt }),
     };

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import threading
 from typing import Any, AsyncIterator, Callable, Iterator
 
 import httpx
@@ -38,6 +39,14 @@ class _Reply:
         return not is_empty and self.headers.get("content-length") != "0"
 
 
+class _Closing:
+    """The close of a body. After it, the connection may serve another request."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.is_done = False
+
+
 class BlockingReply(_Reply):
     """A reply with a body that blocks its reader."""
 
@@ -59,12 +68,13 @@ class BlockingReply(_Reply):
         return Peeked(bytes(seen), is_whole)
 
     def dispose(self) -> Steps[None]:
+        closing = _Closing()
         try:
-            yield from _quickly(lambda _: call(self._dispose))
+            yield from _quickly(lambda _: call(lambda: self._dispose(closing)))
         except TimeoutError:
-            yield from call(self._cut)
+            yield from call(lambda: self._cut(closing))
 
-    def _dispose(self) -> None:
+    def _dispose(self, closing: _Closing) -> None:
         pieces, rest = self._open(), Rest()
         try:
             for piece in pieces.drain():
@@ -73,20 +83,25 @@ class BlockingReply(_Reply):
         except Exception:
             pass
         finally:
-            pieces.close()
+            with closing.lock:
+                closing.is_done = True
+                pieces.close()
 
-    def _cut(self) -> None:
+    def _cut(self, closing: _Closing) -> None:
         """Ends the reads of a silent body, so that its disposal goes on to the close.
 
         A close here would wake no thread that waits for the network.
         """
-        connection = self._connection()
-        if not isinstance(connection, socket.socket):
-            self._open().close()
-            return
-        with contextlib.suppress(OSError):
-            # Not the method of TLS, which changes what the reading thread works with.
-            socket.socket.shutdown(connection, socket.SHUT_RDWR)
+        with closing.lock:
+            if closing.is_done:
+                return
+            connection = self._connection()
+            if isinstance(connection, socket.socket):
+                with contextlib.suppress(OSError):
+                    # Not the method of TLS, which changes what the reading thread works with.
+                    socket.socket.shutdown(connection, socket.SHUT_RDWR)
+                return
+        self._open().close()
 
     def _connection(self) -> object:
         """Returns the socket that brings the body, and no other body; else any other value."""

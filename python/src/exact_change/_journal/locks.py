@@ -9,7 +9,7 @@ from typing import Any, Callable, NamedTuple, Sequence, TypeVar
 from typing_extensions import Protocol
 
 from .._base.js import utf16_key
-from .._kernel.fork import ForkLock
+from .._kernel.fork import ForkLock, after_fork
 from .._kernel.hosts import this_host
 from .._kernel.released import released
 from .._kernel.signals import Signal, check
@@ -25,6 +25,8 @@ _LOOK_MS = 250
 _all: weakref.WeakSet[MemoryLocks] = weakref.WeakSet()
 # Held to read or to change `_all`: a thread may make locks outside of a turn.
 _all_lock = ForkLock()
+# Before the child makes its wallets, which need this lock.
+after_fork(_all_lock.renew)
 
 
 def free_abandoned_locks() -> None:

@@ -25,6 +25,8 @@ class OpenPayment:
         self.is_shared = is_shared
         # Whether its answer has reached its caller in this process.
         self.is_delivered_here = False
+        # Whether the journal may still say so, though the caller gave up: that write has not ended.
+        self.is_taken_back = False
         # The last write of the attempt, done or under way.
         self.last_write: Task[None] | None = None
         # The transaction id that the seller claimed last, and whether it is this payment's.

@@ -188,12 +188,13 @@ def claims_released(context: PaymentContext, signal: Signal | None) -> Steps[Non
     """Waits until the ended calls at this wallet have dropped their claims.
 
     Takes back deliveries to readers on closed event loops, because they did not get the answer.
-    Raises ``timeout`` after ``timeouts.journal``, with uncertain funds.
+    Raises ``timeout`` after three times ``timeouts.journal``, with uncertain funds: an ended call
+    may write twice and drop its claims.
     """
     delivering = context.wallet.delivering
     for take_back, host in list(delivering.items()):
         if host.is_gone and delivering.pop(take_back, None) is not None:
             yield from take_back()
     releasing = list(context.wallet.releasing)
-    within_ms = context.config.timeouts.journal
+    within_ms = 3 * context.config.timeouts.journal
     yield from _ended(releasing, within_ms, "An earlier call of this wallet has ended", signal)

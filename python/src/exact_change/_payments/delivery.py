@@ -44,9 +44,14 @@ class Delivery:
     def take_back(self) -> Steps[None]:
         """Corrects a record that says delivered if the answer did not reach the caller."""
         context, open_ = self._context, self._open
-        open_.is_delivered_here, open_.is_shared = False, True
+        open_.is_delivered_here, open_.is_shared, open_.is_taken_back = False, True, True
         open_.attempt = _undelivered(open_.attempt)
-        yield from delay_next_call(context, lambda: save_attempt(context, open_, _undelivered))
+
+        def save() -> Steps[None]:
+            yield from save_attempt(context, open_, _undelivered)
+            open_.is_taken_back = False
+
+        yield from delay_next_call(context, save)
 
     def given_up(self) -> Steps[None]:
         """Records that the answer did not reach the caller, whether its body was read or not."""

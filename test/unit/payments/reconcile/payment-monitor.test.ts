@@ -135,7 +135,11 @@ describe('a decision that two clients of a wallet make at once', () => {
 
 describe('a payment that was delivered in this process', () => {
   /** Monitors a payment that the journal has in this state, and returns what it has then. */
-  async function closed(state: 'signed' | 'settled', delivers: (open: OpenPayment) => void) {
+  async function closed(
+    state: 'signed' | 'settled',
+    delivers: (open: OpenPayment) => void,
+    recorded: { readonly delivered?: boolean } = {},
+  ) {
     const { core } = await monitored({ slot: 2_000, height: 1n, history: { tx } });
     const journal = createMemoryJournal();
     const { receipt } = fullAttemptOf();
@@ -143,7 +147,7 @@ describe('a payment that was delivered in this process', () => {
     const signed = attemptOf({ ...parts, state: 'signed', ...(receipt && { receipt }) });
     if (!isPaid(signed)) throw new Error('The attempt has no receipt.');
     await journal.reserve(signed, []);
-    await journal.put({ ...signed, state });
+    await journal.put({ ...signed, state, ...recorded });
     const open: OpenPayment = { attempt: signed, isShared: true };
     const listing = {
       ...journal,
@@ -175,6 +179,12 @@ describe('a payment that was delivered in this process', () => {
 
   it('counts as undelivered if another process has taken its delivery back since', async () => {
     expect(await closed('signed', known)).toMatchObject({ state: 'settled', delivered: false });
+  });
+
+  it('counts as undelivered after a take-back of which the journal does not know', async () => {
+    const takeBack = (open: OpenPayment) => void (open.isDeliveredHere = false);
+    const found = await closed('signed', takeBack, { delivered: true });
+    expect(found).toMatchObject({ state: 'settled', delivered: false });
   });
 
   it('keeps what another process wrote if nothing was delivered here', async () => {

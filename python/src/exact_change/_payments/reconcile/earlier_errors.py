@@ -56,8 +56,8 @@ def payment_uncertain(open_: OpenPayment, cause: Exception | None = None) -> Exa
     height, paid = open_.payment["lastValidBlockHeight"], paid_by(open_)
     return failure(
         "payment_uncertain",
-        f"An earlier payment for this same call {state_text(open_)}. Repeat the call after that, "
-        "or pay anew by giving a new idempotency_key.",
+        f"An earlier payment for this same call {state_text(open_)}. Repeat the call once that "
+        "is decided, or pay anew by giving a new idempotency_key.",
         {"payer_signature": open_.payment["payerSignature"], "last_valid_block_height": height},
         funds="spent" if paid else "uncertain",
         moved=[*swapped_by(open_), *paid],

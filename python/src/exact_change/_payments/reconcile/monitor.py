@@ -208,6 +208,7 @@ def _refresh(context: PaymentContext, open_: OpenPayment) -> Steps[bool]:
     known = open_.attempt
     # The journal must not answer with what this process has changed since.
     yield from last_write_ended(open_)
+    last_write, before = open_.last_write, open_.receipt
     for attempt in (
         yield from context.journal.attempts(context.owner, state="signed", since=known["at"])
     ):
@@ -216,12 +217,16 @@ def _refresh(context: PaymentContext, open_: OpenPayment) -> Steps[bool]:
         # The record of the journal is older than a decision that this process has made since.
         if is_decided(open_):
             return True
+        # This process has written since, so the record may be older than what it wrote.
+        if open_.last_write is not last_write:
+            return (yield from _refresh(context, open_))
         names = ["tellingAt", "toldAt", "doubt"]
-        if not open_.is_delivered_here:
+        if not open_.is_delivered_here and not open_.is_taken_back:
             names.append("delivered")
         newer = {name: value for name, value in attempt.items() if name in names}
         # Only one process may know the seller's word on it.
-        receipt = {**open_.receipt, **attempt.get("receipt", {})}
+        ours, theirs = open_.receipt, attempt.get("receipt", {})
+        receipt = {**ours, **theirs} if ours is before else {**theirs, **ours}
         open_.attempt = copy_of({**open_.attempt, **newer, "receipt": receipt})
         return True
     return False
