@@ -60,10 +60,14 @@ it.each<[string, string, () => ClientOptions]>([
   const { refused } = await approvals.during(undefined, () =>
     failureOf(client.fetch(url), 'approval_refused'),
   );
-  if (refused === undefined) throw new Error('The person was not asked.');
+  if (refused?.takes === undefined) throw new Error('The person was not asked about a swap.');
   expect(questionOf(refused, SOLANA_MAINNET)).toMatch(
-    / \(what it takes in all is not known in dollars\)\?$/,
+    / \(after a swap of at most [^;]+; what it takes in all is not known in dollars\)\?$/,
   );
+  // A swap that takes more than the person approved is asked about again.
+  const [units, mint] = refused.takes;
+  const less = { ...refused, takes: [(BigInt(units) - 1n).toString(), mint] } as const;
+  await approvals.during(less, () => failureOf(client.fetch(url), 'approval_refused'));
   const { result } = await approvals.during(refused, () => client.fetch(url));
   const { cost, swap } = await decided(result);
   expect([result.status, swap === undefined, cost.usd]).toEqual([200, false, undefined]);
