@@ -244,5 +244,5 @@ def test_ends_the_wait_for_an_earlier_call_that_stands_still(sandbox: Sandbox) -
         threads.run(delay_next_call(context, lambda: until_aborted(sleep(600_000), may_end)))
         error = failure_of(lambda: threads.run(claims_released(context, None)), "timeout")
         assert (error.funds, error.retry) == ("uncertain", "same")
-        assert error.details == {"step": "earlier_call", "timeout_ms": 100}
+        assert error.details == {"step": "earlier_call", "timeout_ms": 300}
     threads.run(_call_after(0, lambda: may_end.abort(OSError())))
