@@ -173,8 +173,8 @@ function write(context: PaymentContext, open: OpenPayment, emit: Emit): Promise<
   return saveAttempt(context, open).catch(() => warn(open, emit));
 }
 
-function warn(open: OpenPayment, emit: Emit): void {
-  const { payerSignature } = detailsOf(open);
+function warn({ attempt }: OpenPayment, emit: Emit): void {
+  const { payerSignature } = attempt.payment;
   const message = `The journal could not be written after payment ${payerSignature}.`;
   emit('warning', { message });
 }
