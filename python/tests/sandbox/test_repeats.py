@@ -32,6 +32,16 @@ REFUSALS: dict[str, Callable[[], Reply]] = {
 }
 
 
+def failing(step: str) -> Callable[..., Steps[Any]]:
+    """Returns a step of a broken journal."""
+
+    def fails(*_: Any, **__: Any) -> Steps[Any]:
+        raise failure("journal_unavailable", "It is broken.", {"step": step})
+        yield
+
+    return fails
+
+
 @pytest.mark.parametrize("refusal", list(REFUSALS))
 def test_raises_already_spent_whatever_the_seller_answers_after_it_took_a_payment(
     refusal: str, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
@@ -97,12 +107,7 @@ def test_reports_uncertain_funds_when_the_journal_cannot_read_an_earlier_payment
         return buyer.client.post(seller.url, idempotency_key=key)
 
     failure_of(lambda: buy(payer), "payment_uncertain")
-
-    def fails(*_: Any, **__: Any) -> Steps[Any]:
-        raise failure("journal_unavailable", "It is broken.", {"step": read})
-        yield
-
-    monkeypatch.setattr(TimedJournal, read, fails)
+    monkeypatch.setattr(TimedJournal, read, failing(read))
     # A new client reads the attempts of earlier processes in its first call.
     again = payer if read == "similar" else make_payer(payer.wallet, journal=journal)
     error = failure_of(lambda: buy(again), "journal_unavailable")
@@ -232,14 +237,10 @@ def test_names_a_settled_payment_as_spent_when_it_cannot_be_presented_again(
     def buy() -> None:
         payer.client.post(seller.url, repeatable=True)
 
-    def fails(*_: Any) -> Steps[None]:
-        raise failure("journal_unavailable", "It is broken.", {"step": "claim"})
-        yield
-
     seller = make_seller(answer)
     assert failure_of(buy, "payment_uncertain").funds == "uncertain"
     payer.told("payment.settled")
     if fault == "the journal fails":
-        monkeypatch.setattr(MemoryClaims, "take", fails)
+        monkeypatch.setattr(MemoryClaims, "take", failing("claim"))
     names_the_payment_as_spent(payer, failure_of(buy, "payment_uncertain"))
     assert len(seller.paid) == (2 if fault == "the answer is lost" else 1)
