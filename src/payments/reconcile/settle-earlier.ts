@@ -140,13 +140,16 @@ async function readSimilar(
   if (claims.length === 0) return { similar: first, isAtWork: () => false };
   const live = await context.claims.live(claims);
   const ended = new Set(claims.filter((claim) => !live.has(claim)));
+  const isAtWork = (claim: string) => !ended.has(claim);
+  const isLeft = ({ id }: Attempt) =>
+    !isAtWork(id) && (idempotencyKey !== undefined || !isAtWork(bodyClaim(id)));
   // Read again: an attempt without a claim may have been delivered after the first read. An
-  // attempt that was signed in between counts as at work.
-  const similar =
-    ended.size === 0
-      ? first
-      : await context.journal.similar(ownerOf(context), fingerprint, idempotencyKey);
-  return { similar, isAtWork: (claim) => !ended.has(claim) };
+  // attempt that was signed in between counts as at work. A crowd of equal calls is at work, and
+  // would read all its attempts twice for each of them.
+  const similar = first.some(isLeft)
+    ? await context.journal.similar(ownerOf(context), fingerprint, idempotencyKey)
+    : first;
+  return { similar, isAtWork };
 }
 
 /**

@@ -86,12 +86,20 @@ def _read_similar(
     yield from drop_abandoned_claims(context)
     live = yield from context.claims.live(names)
     ended = set(names) - live
-    # Read again: if a claim ended after the first read, its attempt may be delivered by now. An
+
+    def is_at_work(claim: str) -> bool:
+        return claim not in ended
+
+    def is_left(attempt: Attempt) -> bool:
+        id_ = attempt["id"]
+        return not is_at_work(id_) and (key is not None or not is_at_work(body_claim(id_)))
+
+    # Read again: if the claims ended after the first read, the attempt may be delivered by now. An
     # attempt that only this read shows is new, so it counts as claimed.
-    again = first
-    if ended:
-        again = yield from context.journal.similar(context.owner, fingerprint, key)
-    return again, lambda claim: claim not in ended
+    if not any(map(is_left, first)):
+        return first, is_at_work
+    again = yield from context.journal.similar(context.owner, fingerprint, key)
+    return again, is_at_work
 
 
 def _is_untold(context: PaymentContext, attempt: Attempt) -> bool:
