@@ -16,8 +16,8 @@ const AT_ONCE = 500;
 const PROCESSES = 4;
 const EACH = 100;
 const ROUNDS = 3;
-/** Payments of each process until V8 compiles hardly more; else the one process has a longer run. */
-const COMPILED = 500;
+/** Crowds until V8 compiles hardly more; else the one process has a longer run. */
+const CROWDS_BEFORE = 5;
 /** Number of payments of a cent that the cap allows: fewer than the processes try. */
 const CAP = 120;
 const BUDGET = 'budget_exhausted';
@@ -66,10 +66,7 @@ export async function file() {
   const opened = await reader.call('openJournal', place('large'), wallet.address);
   await reader.end();
 
-  /**
-   * Measures payments of processes that share a file. Each process makes `before` payments one by
-   * one; then they make PROCESSES * EACH payments at once.
-   */
+  /** Measures PROCESSES * EACH payments at once of processes that share a file, after `before`. */
   const shared = async (name: string, processes: number, before: number, options = {}) => {
     const { secretKey } = await world.call('wallet', { USDC: '100' });
     const children = await Promise.all(
@@ -78,13 +75,14 @@ export async function file() {
       ),
     );
     const count = (PROCESSES * EACH) / processes;
-    await Promise.all(children.map((child) => child.call('batch', url, before)));
-    const runs = await Promise.all(children.map((child) => child.call('crowd', url, count)));
+    const crowd = () => Promise.all(children.map((child) => child.call('crowd', url, count)));
+    for (let at = 0; at < before; at += 1) await crowd();
+    const runs = await crowd();
     await Promise.all(children.map((child) => child.end()));
     const paid = sum(runs.map((run) => run.paid));
     const [refused] = runs.flatMap((run) => run.refused).filter((code) => code !== BUDGET);
     return {
-      paid: paid + processes * before,
+      paid,
       refused,
       rate: (paid * 1_000) / Math.max(...runs.map(({ ms }) => ms)),
     };
@@ -92,13 +90,13 @@ export async function file() {
   const rates: Pair[] = [];
   let refused: string | undefined;
   while (rates.length < ROUNDS && refused === undefined) {
-    const other = (await shared(`one ${rates.length}`, 1, COMPILED)).rate;
-    const four = await shared(`four ${rates.length}`, PROCESSES, COMPILED);
+    const other = (await shared(`one ${rates.length}`, 1, CROWDS_BEFORE)).rate;
+    const four = await shared(`four ${rates.length}`, PROCESSES, CROWDS_BEFORE);
     ({ refused } = four);
     rates.push({ ours: four.rate, other });
   }
   const policy = { maxPerDay: (CAP / 100).toFixed(2) };
-  const capped = await shared('capped', PROCESSES, 1, { policy });
+  const capped = await shared('capped', PROCESSES, 0, { policy });
   await end();
   await rm(folder, { recursive: true });
   const { other } = paired(rates);

@@ -1,6 +1,5 @@
 import { createKeyPairSignerFromBytes, getBase58Encoder } from '@solana/kit';
 import type { Journal } from 'exact-change';
-import { sleep } from './measure.js';
 
 /** Kinds of payers; `floor` only sends the two requests of a payment. */
 export type Kind = 'ours' | 'official' | 'floor';
@@ -32,15 +31,19 @@ export const payers: Record<Kind, (options: PayerOptions) => Promise<Payer>> = {
     const base = { walletSecretKey: secretKey, rpcUrl, jupiterUrl, policy, journal };
     const client = createClient({ ...base, ...options });
     let open = 0;
+    const waiting: (() => void)[] = [];
+    const closed = () => {
+      open -= 1;
+      if (open === 0) for (const resolve of waiting.splice(0)) resolve();
+    };
     client.on('payment.signed', () => (open += 1));
-    client.on('payment.settled', () => (open -= 1));
-    client.on('payment.unsettled', () => (open -= 1));
+    client.on('payment.settled', closed);
+    client.on('payment.unsettled', closed);
     return {
       fetch: client.fetch,
       prepare: () => client.warm(),
-      async settled() {
-        while (open > 0) await sleep(5);
-      },
+      // Without a timer, because the CPU of the wait counts as the client's.
+      settled: () => (open === 0 ? nothing() : new Promise((resolve) => waiting.push(resolve))),
     };
   },
   async official(options) {
