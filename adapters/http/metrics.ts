@@ -48,8 +48,8 @@ export function createMetrics(now: () => number = () => performance.now()): Metr
   return {
     text: () =>
       `${[requests.text(), durations.text(), inFlightText(), steps.text(), deliveries.text(), deliverySeconds.text()].join('\n')}\n`,
-    onDelivery({ event, told, ms }) {
-      deliveries.add({ event, outcome: told ? 'told' : 'failed' });
+    onDelivery({ event, delivered, ms }) {
+      deliveries.add({ event, outcome: delivered ? 'delivered' : 'failed' });
       deliverySeconds.record({ event }, ms / 1000);
     },
     step: (state) => steps.add({ state }),

@@ -71,11 +71,11 @@ export function observeDeliveries(options: ObserveOptions = {}): (report: Webhoo
   const duration = meter.createHistogram('exact_change.webhook.duration', {
     ...{ description: 'Deliveries of webhooks.', unit: 's' },
   });
-  return ({ event, endpoint, at, ms, status, told }) => {
+  return ({ event, endpoint, at, ms, status, delivered }) => {
     const attributes = {
       'exact_change.webhook.event': event,
       ...(status === 0 ? {} : { 'http.response.status_code': status }),
-      ...errorAttributes(told ? undefined : status === 0 ? 'no_answer' : `${status}`),
+      ...errorAttributes(delivered ? undefined : status === 0 ? 'no_answer' : `${status}`),
     };
     duration.record(ms / 1000, attributes);
     const span = tracer.startSpan(`webhook ${event}`, {
@@ -86,7 +86,7 @@ export function observeDeliveries(options: ObserveOptions = {}): (report: Webhoo
         'messaging.destination.name': endpoint,
       },
     });
-    if (!told) span.setStatus({ code: SpanStatusCode.ERROR });
+    if (!delivered) span.setStatus({ code: SpanStatusCode.ERROR });
     span.end(new Date(at));
   };
 }

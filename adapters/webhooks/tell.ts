@@ -6,10 +6,10 @@ import { messageOf } from './message.js';
 import { askedWait } from './schedule.js';
 
 /** The result of one delivery. `status` is 0 if there was no answer. */
-export type TellingResult = { readonly told: true; readonly status: number } | Failure;
+export type TellingResult = { readonly delivered: true; readonly status: number } | Failure;
 
 export interface Failure {
-  readonly told: false;
+  readonly delivered: false;
   readonly status: number;
   readonly askedMs: number;
   readonly cause?: unknown;
@@ -31,10 +31,10 @@ export async function deliverOnce(
   try {
     const message = messageOf(endpoint, event, runtime.now());
     const { status, retryAfter } = await deliver(message, stopped);
-    if (status >= 200 && status < 300) return { told: true, status };
-    return { told: false, status, askedMs: askedWait(status, retryAfter, runtime.now()) };
+    if (status >= 200 && status < 300) return { delivered: true, status };
+    return { delivered: false, status, askedMs: askedWait(status, retryAfter, runtime.now()) };
   } catch (cause) {
-    return { told: false, status: 0, askedMs: 0, cause };
+    return { delivered: false, status: 0, askedMs: 0, cause };
   }
 }
 

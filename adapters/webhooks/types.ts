@@ -41,7 +41,7 @@ export interface WebhookDelivery {
   /** How long the delivery took, in milliseconds. */
   readonly ms: number;
   /** Whether the endpoint accepted the event (2xx). */
-  readonly told: boolean;
+  readonly delivered: boolean;
   /** Status of the answer; 0 if there was no answer. */
   readonly status: number;
   /** When the next try is due; milliseconds since the epoch. Absent if there is no next try. */

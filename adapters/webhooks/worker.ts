@@ -192,22 +192,22 @@ export function createWorker(parts: WorkerParts): Worker {
       const startedAt = runtime.now();
       const outcome = await deliverOnce(deliver, target, job.event, runtime, stopped);
       const at = runtime.now();
-      const next = outcome.told ? [] : await afterFailure(job, target, outcome, stopped);
+      const next = outcome.delivered ? [] : await afterFailure(job, target, outcome, stopped);
       await end(job, next);
       // A delivery that this process cut off says nothing about the endpoint.
       if (!stopped.aborted) {
-        const { told, status } = outcome;
+        const { delivered, status } = outcome;
         const { event, failures: before } = job;
         const [{ dueAt: nextAt } = {}] = next;
         const about = { event: event.type, eventId: event.id, endpoint, failures: before };
-        const ends = { at, ms: Math.max(0, at - startedAt), told, status };
+        const ends = { at, ms: Math.max(0, at - startedAt), delivered, status };
         callHook(() =>
           onDelivery({ ...about, ...ends, ...(nextAt === undefined ? {} : { nextAt }) }),
         );
       }
       const now = runtime.now();
       // Write the job first: the record of the endpoint matters less.
-      if (outcome.told && isAcceptanceStale(target, now))
+      if (outcome.delivered && isAcceptanceStale(target, now))
         await endpoints.change(endpoint, markAccepted(now));
     } catch (error) {
       failed(error);

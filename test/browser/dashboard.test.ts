@@ -245,7 +245,7 @@ describe('the dashboard of a large and hostile journal', () => {
     };
     const delivery: WebhookDelivery = {
       ...{ event: 'payment.settled', eventId: 'e', endpoint: EVIL, at: now, ms: 3 },
-      ...{ told: false, status: 503, failures: 1, nextAt: now + 5_000 },
+      ...{ delivered: false, status: 503, failures: 1, nextAt: now + 5_000 },
     };
     const stamp = async () => 'unchanged';
     const sessions = createSessions(Date.now);

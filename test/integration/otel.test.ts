@@ -264,8 +264,8 @@ describe('observeDeliveries', () => {
       endpoint: 'we_1',
       failures: 0,
     } as const;
-    onDelivery({ ...report, at: 1_000, ms: 20, told: true, status: 204 });
-    onDelivery({ ...report, at: 2_000, ms: 20, told: false, status: 0 });
+    onDelivery({ ...report, at: 1_000, ms: 20, delivered: true, status: 204 });
+    onDelivery({ ...report, at: 2_000, ms: 20, delivered: false, status: 0 });
     expect(spans().map(({ name, attributes }) => [name, attributes['error.type']])).toEqual([
       ['webhook payment.settled', undefined],
       ['webhook payment.settled', 'no_answer'],

@@ -54,9 +54,9 @@ describe('onDelivery', () => {
     await clock.pass(6 * SECOND_MS);
     const told = { event: 'payment.failed', eventId: `${id}_payment_failed` };
     expect(reports).toMatchObject([
-      { ...told, endpoint: good.id, failures: 0, told: true, status: 200 },
-      { ...told, endpoint: bad.id, failures: 0, told: false, status: 503 },
-      { ...told, endpoint: bad.id, failures: 1, told: false, status: 503 },
+      { ...told, endpoint: good.id, failures: 0, delivered: true, status: 200 },
+      { ...told, endpoint: bad.id, failures: 0, delivered: false, status: 503 },
+      { ...told, endpoint: bad.id, failures: 1, delivered: false, status: 503 },
     ]);
     expect(deliveries).toHaveLength(3);
   });

@@ -118,9 +118,9 @@ export function deliveryTable(rows: readonly WebhookDelivery[]): Child {
   );
 }
 
-function deliveryResult({ told, status, failures, nextAt }: WebhookDelivery): Child {
+function deliveryResult({ delivered, status, failures, nextAt }: WebhookDelivery): Child {
   const tries = failures + 1;
-  if (told)
+  if (delivered)
     return h('span', { class: 'state settled' }, tries === 1 ? 'taken' : `taken at try ${tries}`);
   const why = status === 0 ? 'no answer' : `answer ${status}`;
   const next = nextAt === undefined ? ['; it is dropped'] : ['; again ', timeOf(nextAt)];
