@@ -150,11 +150,11 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
   },
   payment_rejected: {
     when: 'A 402 answered the paid request; `funds` says what the chain shows',
-    remedy: "Repeat the same call: it never pays twice; `untrusted.reason` has the seller's reason",
+    remedy: 'Repeat it until it answers or says `already_spent`; `untrusted.reason` says why',
   },
   payment_uncertain: {
     when: 'The answer to the paid request was lost',
-    remedy: 'Repeat the same call: it never pays twice',
+    remedy: 'Repeat the same call until it answers or says `already_spent`',
   },
   payment_in_progress: {
     when: 'Another call with the same `idempotencyKey` is paying',

@@ -38,10 +38,10 @@ export const stateTexts: Readonly<Record<AttemptState, StateText>> = {
       'The client asks the chain. If it has not decided, the client presents the same bytes again (GET, HEAD, a payment id, or repeatable); otherwise payment_uncertain.',
   },
   settled: {
-    meaning: 'Our own RPC node showed the payment on chain.',
+    meaning: 'Your RPC node showed the payment on chain.',
     onCrash: 'Stays.',
     onRepeat:
-      'If the answer was delivered, a new purchase; with its key, already_spent. Otherwise the client presents the same bytes again (a payment id, or repeatable), or the call gets already_spent during retryWindow.',
+      'If the answer was delivered, a new purchase; with its key, already_spent. Otherwise the client presents the same bytes again (a payment id, or repeatable), or the call gets already_spent, until retryWindow after the first.',
   },
   unsettled: {
     meaning:

@@ -94,8 +94,8 @@ export interface ClientOptions {
   /** Default: a journal in memory for each wallet in the process. */
   readonly journal?: Journal | undefined;
   /**
-   * Milliseconds for which a repeated call of a spent purchase is answered `already_spent` instead
-   * of paying again; default 60000.
+   * Milliseconds after the first `already_spent` of a purchase, in which an equal call gets that
+   * error again. Later, an equal call buys again. Default 60000.
    */
   readonly retryWindow?: number | undefined;
   /**

@@ -109,7 +109,7 @@ describe('a promise of the documentation', () => {
     ['SECURITY.md', 'The service'],
     ['SECURITY.md', 'Webhooks'],
     ['SECURITY.md', 'Dependencies'],
-    ['docs/policy.md', 'Safe by default'],
+    ['docs/policy.md', 'What holds by default'],
   ])('names a test in each statement of %s, %s', (page, title) => {
     const statements = statementsIn(sectionOf(page, title)).filter(
       (statement) => !statement.endsWith(':'),

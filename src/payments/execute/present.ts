@@ -244,7 +244,7 @@ function paymentUncertain(
   const facts = factsOf(open, moved);
   return new SettlementError(
     'payment_uncertain',
-    `The answer to the paid request was lost, and the payment ${stateText(facts)}. Repeat the same call: it presents the same payment or reports it spent, and never pays twice.`,
+    `The answer to the paid request was lost, and the payment ${stateText(facts)}. Repeat the same call until it answers or says already_spent.`,
     { ...facts, cause },
   );
 }

@@ -8,7 +8,7 @@ export function alreadySpent(open: OpenPayment, response?: Response): Settlement
   const { signature } = receipt.payment;
   return new SettlementError(
     'already_spent',
-    'This purchase is paid already. Ask the seller for its answer with the signature, or buy again by giving a new idempotencyKey.',
+    'This purchase is paid already. Ask the seller for its answer with the signature. A new idempotencyKey buys again; so does an equal call without one, after retryWindow.',
     {
       details: { payerSignature, ...(signature === undefined ? {} : { signature }) },
       funds: 'spent',

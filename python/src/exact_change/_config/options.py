@@ -99,8 +99,8 @@ class ClientOptions(TypedDict, total=False):
     # Keeps attempts and their costs: `file_journal(path)` or `postgres_journal(address)`. Close it
     # after its clients. Default: a journal in memory for each wallet in the process.
     journal: DurableJournal
-    # Milliseconds for which a repeated call of a spent purchase is answered `already_spent` instead
-    # of paying again; default 60000.
+    # Milliseconds after the first `already_spent` of a purchase, in which an equal call gets that
+    # error again. Later, an equal call buys again. Default 60000.
     retry_window: float
     # How often a GET or HEAD is sent again after a 503 or a lost connection; from 0 (off) to 10,
     # default 2. The client waits for a `Retry-After` of up to 10 s. It sends again only before a
@@ -188,7 +188,7 @@ def parse_options(options: Mapping[str, Any]) -> Config:
     policy = parse_policy(values.get("policy", {}), network)
     auto_swap = parse_bool("auto_swap", values.get("auto_swap", _defaults["autoSwap"]))
     if policy.top_up is not None and not auto_swap:
-        raise refuse("policy.top_up", "needs auto_swap=True, for it swaps.")
+        raise refuse("policy.top_up", "needs auto_swap=True, because it swaps.")
     return Config(
         parse_rpc_urls(values.get("rpc_url"), network),
         parse_jupiter_url(values.get("jupiter_url", _defaults["jupiterUrl"])),

@@ -203,8 +203,7 @@ class _Presenting:
         raise failure(
             "payment_uncertain",
             f"The answer to the paid request was lost, and the payment {state_text(self._open)}. "
-            "Repeat the same call: it presents the same payment or reports it spent, and never "
-            "pays twice.",
+            "Repeat the same call until it answers or says already_spent.",
             bounds,
             funds="spent" if paid else "uncertain",
             moved=[*self._showing.moved, *paid],

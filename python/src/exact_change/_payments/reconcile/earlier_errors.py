@@ -20,8 +20,8 @@ def already_spent(open_: OpenPayment, response: object = None) -> ExactChangeErr
         details["signature"] = moved.signature
     return failure(
         "already_spent",
-        "This purchase is paid already. Ask the seller for its answer with the signature, or buy "
-        "again by giving a new idempotency_key.",
+        "This purchase is paid already. Ask the seller for its answer with the signature. A new "
+        "idempotency_key buys again; so does an equal call without one, after retry_window.",
         details,
         funds="spent",
         moved=[*swapped_by(open_), *paid],
