@@ -42,7 +42,8 @@ export interface ExactChangeScheme {
  *
  * The official client chooses the offer and presents the payment itself. It knows only the URL that
  * the seller states (`resource.url`). So caps and lists by host hold only if the seller is honest.
- * It reduces errors to their message; its hook `onPaymentCreationFailure` gets the error itself.
+ * Each 402 is a new purchase: a repeated call pays again, also after a lost answer, and only the caps
+ * bound that. The official client reduces errors to their message; its hook `onPaymentCreationFailure` gets the error itself.
  * Its own limits come first: `setSpendControls({ allowedAssets: true })` lets it pay tokens that
  * are no pinned stablecoin.
  *

@@ -7,9 +7,12 @@ import { apiKeys, createHandler } from 'exact-change/http';
 import { serve, type Service } from 'exact-change/node';
 import { createWebhooks } from 'exact-change/webhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { runScript, type ExampleRun } from '../helpers/example.js';
 import { blocksOf, blockWith, type Block } from '../helpers/guides.js';
 import { useSandbox } from '../helpers/sandbox.js';
+import { answerTerms, isPaid, sellerOfTest } from '../helpers/seller.js';
+import { answer, offerOf } from '../helpers/settling.js';
 
 const sandbox = await useSandbox();
 let folder: string;
@@ -52,6 +55,23 @@ describe('a program in the documentation', () => {
     const { code, printed } = blockWith('docs/sandbox.md', "kind: 'dropAfter'");
     const run = await runBlock('faults', `import { createClient } from 'exact-change';\n${code}`);
     expect(run).toEqual({ code: 0, stdout: printed, stderr: '' });
+  });
+
+  it('presents the header of client.pay to no other address', async () => {
+    const other = await sellerOfTest((_, response) => answer(response, 200, {}));
+    const seller = await sellerOfTest((request, response) => {
+      if (isPaid(request)) response.writeHead(307, { location: other.url }).end();
+      else answerTerms(response, envelopeV2([offerOf(sandbox)]));
+    });
+    const { secretKey: walletSecretKey } = await sandbox.createWallet({ USDC: '1' });
+    const { rpcUrl, jupiterUrl } = sandbox;
+    const { code } = blockWith('docs/http-clients.md', 'client.pay(unpaid');
+    const program = `import { createClient } from 'exact-change';
+const client = createClient(${JSON.stringify({ walletSecretKey, rpcUrl, jupiterUrl })});
+${code.replace('https://api.example.com/premium', seller.url)}
+await client.close();`;
+    expect(await runBlock('header', program)).toMatchObject({ code: 0, stderr: '' });
+    expect([seller.paid.length, other.seen]).toEqual([1, []]);
   });
 });
 

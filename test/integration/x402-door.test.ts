@@ -55,6 +55,15 @@ describe('the official client with the scheme of this library', () => {
     for (const error of failures) expect(isExactChangeError(error, 'budget_exhausted')).toBe(true);
   });
 
+  it('buys again when a call with a lost answer is repeated', async () => {
+    const payer = await payerOn(sandbox, { USDC: '1' });
+    const { fetch: pay } = official(payer);
+    sandbox.controls.facilitator.fault('POST /settle', { kind: 'dropAfter', times: 1 });
+    expect((await pay(`${sandbox.apiUrl}/usdc`)).status).toBe(402);
+    expect((await pay(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
+    expect(await listed(payer)).toHaveLength(2);
+  });
+
   it.each(['/pyusd', '/memo', '/blockhash', '/identified'])('pays for %s', async (path) => {
     const payer = await payerOn(sandbox, { USDC: '1', PYUSD: '1' });
     expect((await official(payer).fetch(sandbox.apiUrl + path)).status).toBe(200);
