@@ -1,4 +1,4 @@
-import type { Argument, Command } from 'commander';
+import type { Argument, Command, Option } from 'commander';
 import { EXITS } from '../adapters/cli/exits.js';
 import { buildProgram } from '../adapters/cli/program.js';
 import { outcomes } from '../src/payments/execute/outcomes.js';
@@ -106,10 +106,7 @@ function commands(): string {
       return child.commands.length > 0 ? pathsOf(child, `${name} `) : [[name, child]];
     });
   const options = (command: Pick<Command, 'options'>, indent: string) =>
-    command.options.map(
-      ({ flags, description, argChoices }) =>
-        `${indent}- ${code(flags)}: ${description}${argChoices ? ` (${argChoices.map(code).join(', ')})` : ''}`,
-    );
+    command.options.map((option) => `${indent}- ${code(option.flags)}: ${optionText(option)}`);
   const lines = pathsOf(program, '').flatMap(([name, command]) => {
     const args = command.registeredArguments.map(argumentText);
     const line = `- ${code([name, ...args].join(' '))}: ${command.description()}`;
@@ -117,6 +114,12 @@ function commands(): string {
   });
   const global = ['Each command also takes these options:', '', ...options(program, '')];
   return [...lines, '', ...global].join('\n');
+}
+
+function optionText({ description, argChoices, defaultValue, negate }: Option): string {
+  const choices = argChoices ? ` (${argChoices.map(code).join(', ')})` : '';
+  const isGiven = defaultValue !== undefined && !negate;
+  return `${description}${choices}${isGiven ? `; default ${defaultValue}` : ''}`;
 }
 
 function argumentText(argument: Argument): string {

@@ -3,7 +3,7 @@
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 if (major < 20 || (major === 20 && minor < 12)) {
   process.stderr.write(
-    `exact-change: the command needs Node 20.12 or newer, and this is ${process.versions.node}. The library itself runs on it.\n`,
+    `exact-change: the command needs Node 20.12 or newer, and this is Node ${process.versions.node}. The library needs only Node 16.14.\n`,
   );
   process.exitCode = 1;
 } else {

@@ -58,6 +58,8 @@ async function serve(port: number, seed: string | undefined): Promise<void> {
 SOLANA_RPC_URL=${rpcUrl}
 EXACT_CHANGE_WS_URL=${wsUrl}
 EXACT_CHANGE_JUPITER_URL=${jupiterUrl}
+# The first wallet holds no USDC
+EXACT_CHANGE_AUTO_SWAP=true
 FACILITATOR_URL=${facilitatorUrl}
 # Answers 402: try \`curl -i ${apiUrl}/usdc\`
 API_URL=${apiUrl}

@@ -96,7 +96,7 @@ describe('the exact-change-sandbox program, installed alone', () => {
       expect(await rpc(rpcUrl, 'getBalance', WALLET_ADDRESS)).toMatchObject({
         value: 10_000_000_000,
       });
-      const client = clientFromEnv({ autoSwap: true }, env);
+      const client = clientFromEnv({}, env);
       const answer = await client.fetch(`${apiUrl}/usdc`);
       expect([answer.status, receiptOf(answer)?.swap?.inputMint]).toEqual([200, WSOL_MINT]);
       await client.close();
