@@ -50,7 +50,7 @@ class Client(ClientBase, Closing):
     >>> client = Client(
     ...     wallet_secret_key=secret_key,
     ...     auto_swap=True,
-    ...     policy={"max_per_payment": "0.25", "max_per_day": "5.00"},
+    ...     policy={"max_per_payment": "0.50", "max_per_day": "5.00"},
     ... )
     >>> response = client.get("https://api.example.com/premium")
     >>> receipt_of(response).payment.ui_amount
@@ -155,7 +155,7 @@ class Client(ClientBase, Closing):
 
         ``below`` sends the requests; default: a new ``httpx.HTTPTransport``, made with ``options``.
 
-        >>> httpx.Client(transport=client.transport(http2=True))
+        >>> httpx.Client(transport=client.transport())
         """
         sender = below or thread_transport(self._payer.config.trust_env, **options)
         return PayingTransport(self._payer, sender)
