@@ -114,7 +114,7 @@ function describe(sandbox: Sandbox, event: ClientEvent): void {
         `the seller says: ${event.receipt.settlement?.transaction ?? 'nothing'}`,
       );
     case 'payment.settled':
-      return say('settlement', `our own node shows it: ${event.receipt.payment.signature ?? ''}`);
+      return say('settlement', `your RPC node shows it: ${event.receipt.payment.signature ?? ''}`);
     case 'payment.failed':
     case 'payment.uncertain':
       return say('failed', event.code);

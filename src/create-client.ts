@@ -15,7 +15,7 @@ const everyPart = /* @__PURE__ */ lazyPart(() => import('./parts.js'));
  * const client = createClient({
  *   walletSecretKey,
  *   autoSwap: true,
- *   policy: { maxPerPayment: '0.25', maxPerDay: '5.00' },
+ *   policy: { maxPerPayment: '0.50', maxPerDay: '5.00' },
  * });
  * const response = await client.fetch('https://api.example.com/premium');
  * console.log(receiptOf(response)?.payment.amount);

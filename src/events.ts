@@ -45,7 +45,7 @@ export interface EventDetails {
     readonly cost?: Receipt['cost'];
   };
   /**
-   * `cost`: cost of the swap, as caps count it. Absent if the chain has not decided, and where the
+   * `cost`: cost of the swap, as caps count it. Absent if the chain has not decided, or if the
    * event `swap.confirmed` has none.
    */
   'swap.failed': {

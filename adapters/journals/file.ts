@@ -16,8 +16,8 @@ const RECENT = 256;
 
 /**
  * Returns a journal in a file. Payments and spending outlive the process, also if it is killed. All
- * processes of one machine may share the file, in containers too. Node only. `FORMAT.md` beside
- * this file describes the format.
+ * processes of one machine may share the file, in containers too. Node only.
+ * `adapters/journals/FORMAT.md` of the repository describes the format.
  *
  * The first call opens the file. A call that needs the file rejects with
  * - `journal_locked` if a process of another machine may use the file, or a process of a release

@@ -90,7 +90,7 @@ export interface PostgresJournal extends Journal {
  * @throws `ConfigError` (`invalid_option`).
  *
  * @example
- * const journal = postgresJournal({ connectionString: process.env.DATABASE_URL });
+ * const journal = postgresJournal({ connectionString: 'postgres://db.example.com/payments' });
  * const client = createClient({ walletSecretKey, journal });
  * // and at the end
  * await client.close();
