@@ -86,7 +86,12 @@ export function buildProgram(run: Runner, shown = (text: string) => text): Comma
     .description('list the payments')
     .option('--csv', 'as CSV')
     .addOption(new Option('--ledger <program>', 'as double entries').choices(LEDGERS))
-    .addOption(new Option('--chart <by>', 'what receipts cost, as bars; budget counts other swaps too').choices(GROUPS))
+    .addOption(
+      new Option(
+        '--chart <by>',
+        'what receipts cost, as bars; `budget` also counts other swaps',
+      ).choices(GROUPS),
+    )
     .option('-n, --last <number>', 'only the last receipts', wholeNumber)
     .option('--since <time>', 'receipts since a date (2026-07-01) or an age (7d, 12h)', time)
     .option('--until <time>', 'receipts before a date or an age', time)
@@ -146,7 +151,11 @@ export function buildProgram(run: Runner, shown = (text: string) => text): Comma
   program
     .command('mcp')
     .description('offer tools to a model over MCP, on standard input and output')
-    .option('--ask-above <dollars>', 'ask the person about calls that cost more in all, with swap and fees', '0.10')
+    .option(
+      '--ask-above <dollars>',
+      'ask the person about calls that cost more in all, with swap and fees',
+      '0.10',
+    )
     .option('--allow-private', 'let the model call this machine and private networks')
     .action(runs(async () => (await import('./commands/mcp.js')).mcpCommand));
 

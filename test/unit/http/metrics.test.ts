@@ -57,7 +57,10 @@ describe('GET /metrics', () => {
     const text = metrics.text();
     expect(text).toContain('exact_change_auto_pay_steps_total{state="ready_to_sign"} 1\n');
     const outcomes = linesOf(text, 'exact_change_webhook_deliveries_total');
-    expect(outcomes.map((line) => line.split('outcome=')[1])).toEqual(['"delivered"} 1', '"failed"} 1']);
+    expect(outcomes.map((line) => line.split('outcome=')[1])).toEqual([
+      '"delivered"} 1',
+      '"failed"} 1',
+    ]);
     const seconds = 'exact_change_webhook_delivery_duration_seconds';
     expect(linesOf(text, seconds)).toEqual([
       `${seconds}_sum{event="payment.settled"} 3.03`,
