@@ -62,7 +62,7 @@ export function parseOptions(
   const settings = parseSettings(options, runtime);
   const autoSwap = parseBoolean('autoSwap', options.autoSwap ?? false);
   if (settings.policy.topUp !== undefined && !autoSwap)
-    throw refuse('policy.topUp', 'needs autoSwap: true, because it swaps.');
+    throw refuse('policy.topUp', 'needs autoSwap: true, for it swaps.');
   return {
     ...settings,
     signer: parseSigner(options),

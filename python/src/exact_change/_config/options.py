@@ -188,7 +188,7 @@ def parse_options(options: Mapping[str, Any]) -> Config:
     policy = parse_policy(values.get("policy", {}), network)
     auto_swap = parse_bool("auto_swap", values.get("auto_swap", _defaults["autoSwap"]))
     if policy.top_up is not None and not auto_swap:
-        raise refuse("policy.top_up", "needs auto_swap=True, because it swaps.")
+        raise refuse("policy.top_up", "needs auto_swap=True, for it swaps.")
     return Config(
         parse_rpc_urls(values.get("rpc_url"), network),
         parse_jupiter_url(values.get("jupiter_url", _defaults["jupiterUrl"])),
