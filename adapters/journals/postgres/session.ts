@@ -75,6 +75,7 @@ export function createSession(database: Database, tables: Tables, events: Sessio
   const connect = async (signal: AbortSignal): Promise<Open> => {
     const client = await database.checkOut(signal);
     let ended = false;
+    const hasEnded = () => ended;
     const end = () => {
       if (ended) return;
       ended = true;
@@ -95,6 +96,8 @@ export function createSession(database: Database, tables: Tables, events: Sessio
     const hearing = () => (heard = new AbortController()).signal;
     try {
       const pid = await untilAborted(prepare(query, hearing), signal);
+      // The data with the last answer may also have ended the connection.
+      if (hasEnded()) throw new Error('The connection has ended.');
       return { client, query, pid, end };
     } catch (error) {
       end();

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import { postgresJournal } from 'exact-change/journal/postgres';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { attemptOf, NOW } from '../../helpers/attempts.js';
@@ -51,4 +52,37 @@ it('ends a reservation in time if the statements before it take long', async () 
   await vi.runAllTimersAsync();
   await Promise.all(calls);
   expect(refused).toBe(67);
+});
+
+it('opens another connection after one that broke right behind its last setup answer', async () => {
+  const clients: EventEmitter[] = [];
+  let breaks = 1;
+  const connect = async () => {
+    let isBroken = false;
+    const query = async (text: string, values: unknown[] = []) => {
+      if (isBroken) throw new Error('Connection terminated unexpectedly');
+      if (text.includes('tablename')) return { rows: [{ tablename: 'version' }] };
+      if (text.includes('max(version)')) return { rows: [{ version: '5' }] };
+      if (text.includes('pg_notify')) {
+        const [channel, payload] = values;
+        for (const other of clients) other.emit('notification', { channel, payload });
+        return { rows: [{ pid: '2' }] };
+      }
+      if (breaks > 0 && text.includes('holder not in')) {
+        breaks -= 1;
+        isBroken = true;
+        client.emit('error', new Error('terminating connection'));
+      }
+      return { rows: [{ pid: '1' }] };
+    };
+    const client = Object.assign(new EventEmitter(), { query, release: () => undefined });
+    clients.push(client);
+    return client;
+  };
+  const pool = Object.assign(new EventEmitter(), { connect });
+  const journal = postgresJournal({ pool, timeoutMs: TIMEOUT_MS });
+  const { claims } = journal.coordination({ wallet: 'wallet', network: 'network' });
+  await failureOf(claims.take(['a']), 'journal_unavailable');
+  await claims.take(['a']);
+  await journal.close();
 });
