@@ -59,7 +59,7 @@ const MOST_KEPT = 100_000;
 const MOST_SHOWN = 100;
 const MOST_DAYS = 30;
 const DAY_MS = 86_400_000;
-/** Milliseconds to read before the newest attempt, because the clock may have been set back. */
+/** Milliseconds to read before the last read, because an attempt is written after its time. */
 const SLACK_MS = 10_000;
 const USD_DECIMALS = 6;
 
@@ -78,6 +78,8 @@ export function createJournalView(
   /** Attempts that may still change. */
   let open = new Map<string, Open>();
   let newest = -Infinity;
+  /** When the last read began. */
+  let readAt = Infinity;
   let seen: string | undefined;
   let reading = Promise.resolve();
 
@@ -93,7 +95,10 @@ export function createJournalView(
   const read = async (): Promise<void> => {
     const current = await stamp();
     if (current === seen) return;
-    const since = Math.min(newest - SLACK_MS, ...[...open.values()].map(({ at }) => at));
+    const begunAt = now();
+    // If the clock was set back, attempts since then are older than the newest one.
+    const from = Math.min(newest, readAt, begunAt) - SLACK_MS;
+    const since = Math.min(from, ...[...open.values()].map(({ at }) => at));
     const found = new Map<string, Open>();
     for await (const attempt of journal.attempts(undefined, { since })) {
       take(attempt);
@@ -106,6 +111,7 @@ export function createJournalView(
     trim(receipts);
     trim(swaps);
     seen = current;
+    readAt = begunAt;
   };
   const of = <T extends { readonly wallet: string }>(items: Iterable<T>, wallet?: string): T[] =>
     [...items].filter((item) => wallet === undefined || item.wallet === wallet);

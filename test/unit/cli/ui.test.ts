@@ -28,7 +28,7 @@ describe('a dashboard session', () => {
 
 describe('the view of a journal', () => {
   /** Makes a view of a journal in memory, which records the `since` of each read. */
-  function viewed() {
+  function viewed(now = () => NOW) {
     const attempts = new Map<string, Attempt>();
     const reads: (number | undefined)[] = [];
     const view = createJournalView(
@@ -40,7 +40,7 @@ describe('the view of a journal', () => {
         },
       },
       async () => JSON.stringify([...attempts.values()]),
-      () => NOW,
+      now,
     );
     const put = async (attempt: Attempt) => {
       attempts.set(attempt.id, attempt);
@@ -62,6 +62,20 @@ describe('the view of a journal', () => {
     await put(attemptOf({ id: 'b', state: 'reserved', at: NOW - 60_000 }));
     await put(paid('c', { at: NOW + 60_000 }));
     expect(reads.slice(1)).toEqual([NOW - 10_000, NOW - 10_000]);
+  });
+
+  it('shows attempts since the clock was set back, also once it has passed the newest one', async () => {
+    let now = NOW;
+    const { view, attempts, put } = viewed(() => now);
+    const total = () => view.receipts({ from: 0 }).total;
+    await put(paid('a'));
+    now = NOW - 3_600_000;
+    await put(paid('b', { at: now }));
+    expect(total()).toBe(2);
+    attempts.set('c', paid('c', { at: NOW - 1_800_000 }));
+    now = NOW + 3_600_000;
+    await view.refresh();
+    expect(total()).toBe(3);
   });
 
   it('shows an open attempt until it is decided or released', async () => {
