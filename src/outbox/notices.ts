@@ -17,9 +17,9 @@ const UNPAID: readonly AttemptState[] = ['abandoned', 'unpaid'];
 /**
  * Returns the events of a change of an attempt. `before` is the attempt on record, undefined if it
  * is new; `after` is the attempt from now on, undefined if it was released. Each reserved attempt
- * ends in one `payment.settled` or `payment.failed` event, unless a service releases it. Each of
- * its swaps that the chain has decided ends in one `swap.confirmed` or `swap.failed` event. No event
- * comes twice, because the change that causes it is written once.
+ * ends in one `payment.settled` or `payment.failed` event, unless it is a swap alone or a service
+ * releases it. Each of its swaps that the chain has decided ends in one `swap.confirmed` or
+ * `swap.failed` event. No event comes twice, because the change that causes it is written once.
  *
  * @param now - Milliseconds since the epoch.
  */
@@ -67,6 +67,8 @@ function ofSwap(before: Attempt, after: Attempt | undefined, now: number): Webho
 
 function ofPayment(before: Attempt, after: Attempt | undefined, now: number): WebhookEvent[] {
   const attempt = after ?? before;
+  // A swap alone, such as a top-up: no payment was ever meant.
+  if (attempt.amount === '0') return [];
   const base = {
     ...aboutOf(attempt),
     mint: attempt.mint,
@@ -126,6 +128,9 @@ function aboutOf({ id, wallet, network, url, method }: Attempt) {
 
 /** Returns an address without the parts that may hold a secret: user, query and fragment. */
 function publicPart(address: string): string {
-  const { origin, pathname } = parseUrl(address) ?? { origin: '', pathname: '' };
-  return `${origin}${pathname}`.slice(0, MAX_URL);
+  const url = parseUrl(address);
+  if (url === undefined) return '';
+  // The address of a swap alone has no host: then the origin is the text `null`.
+  const place = url.origin === 'null' ? url.protocol : url.origin;
+  return `${place}${url.pathname}`.slice(0, MAX_URL);
 }

@@ -90,6 +90,16 @@ describe('the events that a journal writes for a purchase', () => {
     expect(puts).toEqual(['reserved', 'signed', 'signed', 'settled']);
   });
 
+  it('reports only the swap of a counted swap, which pays nothing', async () => {
+    const { payer, toldUntil } = await teller({ SOL: '0.5' });
+    const request = { inputMint: 'SOL', outputMint: 'USDC', uiAmount: '0.01' };
+    await payer.client.swap(request, { counted: true });
+    const { SOL, USDC } = sandbox.mints;
+    expect(await toldUntil('swap.confirmed')).toMatchObject([
+      { data: { url: `swap:${SOL.address}/${USDC.address}` } },
+    ]);
+  });
+
   it('reports once a first swap that never landed', async () => {
     const { payer, toldUntil } = await teller(SWAPPER);
     sandbox.controls.node.fault('sendTransaction', { kind: 'neverLands' });

@@ -202,7 +202,7 @@ function lines(): unknown[] {
 }
 
 function events(): unknown[] {
-  return Array.from({ length: 80 }, (_, index) => {
+  return Array.from({ length: 100 }, (_, index) => {
     const random = createRandom(`spec/events/${index}`);
     const more = {
       ...(index < 60 ? {} : { fingerprint: `${FROM_SERVICE}payment` }),
@@ -226,6 +226,7 @@ function drawnState(random: Random): Partial<Attempt> {
   return {
     state: random.pick(['reserved', 'abandoned', 'unpaid', 'signed', 'settled', 'unsettled']),
     doubt: random.chance(0.5) ? 'payment_uncertain' : undefined,
+      ...(index < 80 ? {} : { url: 'top-up:mint?k=1#f', amount: '0' }),
     swap: json({ ...swap, outcome: outcome ?? undefined }),
   } as Partial<Attempt>;
 }

@@ -115,6 +115,20 @@ describe('eventsOf', () => {
     ]);
   });
 
+  it('returns only the end of the swap of an attempt that is a swap alone', () => {
+    const topUp = { url: 'top-up:mint', amount: '0', payTo: '' };
+    const steps = [
+      inState('reserved', topUp),
+      inState('reserved', { ...topUp, swap: swapWith('s1') }),
+      inState('unpaid', { ...topUp, swap: swapWith('s1', CONFIRMED) }),
+    ];
+    const events = steps.flatMap((after, index) => eventsOf(steps[index - 1], after, NOW));
+    expect(events.map(({ type, data }) => [type, data.url])).toEqual([
+      ['swap.confirmed', 'top-up:mint'],
+    ]);
+    expect(eventsOf(inState('reserved', topUp), undefined, NOW)).toEqual([]);
+  });
+
   it('returns the purpose of a payment, and the fields to find it by', () => {
     const about = {
       id: 'one',
@@ -269,6 +283,8 @@ describe('an event', () => {
     const url = 'https://user:word@api.test:8443/a/b%20c;d?key=secret&x#part';
     for (const { data } of allEvents({ url }))
       expect(data.url).toBe('https://api.test:8443/a/b%20c;d');
+    for (const { data } of allEvents({ url: 'swap:in/out?x#y' }))
+      expect(data.url).toBe('swap:in/out');
     for (const { data } of allEvents({ url: 'not an address' })) expect(data.url).toBe('');
   });
 

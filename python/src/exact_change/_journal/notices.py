@@ -15,6 +15,8 @@ from .types import Attempt
 _MAX_URL = 2_048
 # A method is a short word, but an HTTP client may let a caller use any text.
 _MAX_METHOD = 64
+# The address of a swap alone, without query and fragment: it has no host.
+_SWAP_ALONE = re.compile("(?:top-up|swap):[^?#]*")
 _PLAIN_ID = re.compile("[A-Za-z0-9_-]{1,100}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -24,9 +26,9 @@ def events_of(before: Attempt, after: Attempt | None, now: int) -> list[Mapping[
 
     ``before`` is the attempt on record; ``after`` is the attempt from now on, None if it was
     released. Each reserved attempt ends in one ``payment.settled`` or ``payment.failed`` event,
-    unless a service releases it. Each of its swaps that the chain has decided ends in one
-    ``swap.confirmed`` or ``swap.failed`` event. No event comes twice, because the change that
-    causes it is written once. ``now`` is in milliseconds since the epoch.
+    unless it is a swap alone or a service releases it. Each of its swaps that the chain has decided
+    ends in one ``swap.confirmed`` or ``swap.failed`` event. No event comes twice, because the
+    change that causes it is written once. ``now`` is in milliseconds since the epoch.
     """
     found: list[tuple[str, Sequence[str], Attempt, Mapping[str, Any]]] = []
     swap = None if after is None else after.get("swap")
@@ -72,6 +74,9 @@ def _of_payment(
     before: Attempt, after: Attempt | None
 ) -> list[tuple[str, Sequence[str], Attempt, Mapping[str, Any]]]:
     attempt = before if after is None else after
+    # A swap alone, such as a top-up: no payment was ever meant.
+    if attempt["amount"] == "0":
+        return []
     base = {
         **_about(attempt),
         "mint": attempt["mint"],
@@ -131,7 +136,7 @@ def _about(attempt: Attempt) -> Mapping[str, Any]:
 
 def _public_part(url: str) -> str:
     """Returns an address without the parts that may hold a secret: user, query and fragment."""
-    address = parse_address(url)
-    if address is None:
-        return ""
-    return utf16_slice(f"{address.origin}{address.path}", _MAX_URL)
+    address, swap = parse_address(url), _SWAP_ALONE.match(url)
+    if address is not None:
+        return utf16_slice(f"{address.origin}{address.path}", _MAX_URL)
+    return "" if swap is None else utf16_slice(swap[0], _MAX_URL)
