@@ -31,7 +31,8 @@ function damaged(path: string, offset: number): TransportError<'journal_damaged'
   return new TransportError(
     'journal_damaged',
     `The journal at ${path} is damaged at byte ${offset}, so what was spent is not known and nothing more is. Put a sound copy in its place, ` +
-      'or move it away and lower the limits of the policy by what was spent.',
+      'or move the journal away with its .history, and lower the limits of the policy by what ' +
+      'was spent.',
     { details: { path, offset } },
   );
 }

@@ -1,11 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import { dirname } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { isAttempt } from '../../../src/journal/attempt-json.js';
 import { belongsTo } from '../../../src/journal/attempt-names.js';
 import type { Made } from '../../../src/journal/store-types.js';
 import type { Attempt } from '../../../src/journal/types.js';
-import { hasCode } from '../../../src/internal/error-code.js';
-import type { Disk, OpenFile } from './disk.js';
+import { idAt, orClose, removeFile, type Disk, type OpenFile } from './disk.js';
 import { closedError } from './failures.js';
 import { encodeLine, readLine } from './line.js';
 import type { Past } from '../log/port.js';
@@ -26,8 +26,8 @@ export interface History extends Past {
   /** Returns the attempt on the line that begins at a place. */
   recall(place: number): Attempt;
   /**
-   * Writes attempts at `length`, over any bytes that follow there. Once the attempts are on the
-   * disk, it resolves to the place of each attempt and to the new length.
+   * Writes attempts at `length`, over any bytes that follow there; at 0 into a new file. Once the
+   * attempts are on the disk, it resolves to the place of each attempt and to the new length.
    */
   append(
     length: number,
@@ -49,6 +49,8 @@ interface Batch {
 
 export function historyAt(path: string, disk: Disk): History {
   let file: OpenFile | undefined;
+  /** The inode of the file that this process began. */
+  let begun: bigint | undefined;
   let isClosed = false;
   const open = (): OpenFile => {
     // A reader may still be at work, and nothing would close a file that it opens now.
@@ -98,37 +100,54 @@ export function historyAt(path: string, disk: Disk): History {
     return begin;
   };
 
+  /** Makes an empty file. A file that is there may be of a journal that was moved away: keep it. */
+  const begin = async (): Promise<OpenFile> => {
+    const there = idAt(disk, path)?.inode;
+    if (there !== undefined && there !== begun)
+      disk.rename(path, `${path}.${randomBytes(16).toString('hex')}`);
+    // What a failed rewrite of this process left, no journal refers to.
+    else removeFile(disk, path);
+    const made = disk.create(path);
+    return orClose(made, async () => {
+      begun = made.id().inode;
+      await disk.syncDirectory(dirname(path));
+      return made;
+    });
+  };
+  const openAt = (length: number): OpenFile => {
+    const to = open();
+    if (to.size() < length) throw new Damage(to.size(), path);
+    // A process that ended wrote these bytes, and no journal refers to them.
+    if (to.size() > length) to.truncate(length);
+    return to;
+  };
+
   return {
     recall: (place) => madeAt(place).attempt,
     async append(length, closed, now) {
       if (closed.length === 0) return { places: [], length };
+      const to = length === 0 ? await begin() : openAt(length);
       try {
-        open();
-      } catch (error) {
-        if (!hasCode(error, 'ENOENT') || length > 0) throw error;
-        file = disk.create(path);
-        await disk.syncDirectory(dirname(path));
+        const places: number[] = [];
+        let end = length;
+        let at = length === 0 ? now : Math.max(now, batchTo(length).at);
+        const write = (value: unknown) => {
+          const line = encodeLine(end, JSON.stringify(value));
+          to.append(line);
+          end += line.length;
+        };
+        for (const { made, attempt } of closed) {
+          places.push(end);
+          at = Math.max(at, attempt.at);
+          write([made, attempt]);
+        }
+        write({ batch: { from: length, at } satisfies Batch });
+        await to.sync();
+        return { places, length: end };
+      } finally {
+        // If the rewrite fails, another process begins another file.
+        if (to !== file) to.close();
       }
-      const to = open();
-      if (to.size() < length) throw new Damage(to.size(), path);
-      // A process that ended wrote these bytes, and no journal refers to them.
-      if (to.size() > length) to.truncate(length);
-      const places: number[] = [];
-      let end = length;
-      let at = length === 0 ? now : Math.max(now, batchTo(length).at);
-      const write = (value: unknown) => {
-        const line = encodeLine(end, JSON.stringify(value));
-        to.append(line);
-        end += line.length;
-      };
-      for (const { made, attempt } of closed) {
-        places.push(end);
-        at = Math.max(at, attempt.at);
-        write([made, attempt]);
-      }
-      write({ batch: { from: length, at } satisfies Batch });
-      await to.sync();
-      return { places, length: end };
     },
     async *attempts(length, owner, since) {
       if (length === 0) return;

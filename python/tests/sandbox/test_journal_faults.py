@@ -79,6 +79,20 @@ def test_lists_attempts_since_a_time_also_if_the_clock_was_back_when_others_were
     assert {f"today {at}" for at in range(40)} <= {found["id"] for found in listed}
 
 
+def test_keeps_the_history_of_a_journal_that_was_moved_away_without_it(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    for prefix in ("before ", "after "):
+        path.unlink(missing_ok=True)
+        journal = small_journal(str(path))
+        fill(journal, prefix, 40)
+        threads.run(journal.close())
+    (kept,) = tmp_path.glob("journal.history.*")
+    assert b'"before 0"' in kept.read_bytes()
+    with file_journal(path) as again:
+        listed = threads.run(again.shared.attempts(OWNER))
+    assert [found["id"] for found in listed] == [f"after {at}" for at in range(40)]
+
+
 @pytest.mark.parametrize("at", [4, 47, 49, 50, 51, 52, 53, 54, 55, 57])
 def test_loses_nothing_when_a_process_is_killed_while_it_rewrites_the_file(
     at: int, sandbox: Sandbox, tmp_path: Path

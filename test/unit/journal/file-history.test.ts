@@ -2,37 +2,76 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { journalAt } from '../../../adapters/journals/file/journal.js';
 import { attemptOf, DAY_MS, fullAttemptOf, idsOf, NOW } from '../../helpers/attempts.js';
-import { fakeProcesses, MemoryDisk } from '../../helpers/memory-disk.js';
+import { failure, fakeProcesses, MemoryDisk, type Step } from '../../helpers/memory-disk.js';
 
 const HISTORY = '/journal.history';
+const OWNER = { wallet: 'wallet', network: 'network' };
 
-it('lists attempts since a time also if the clock was back when later attempts were archived', async () => {
-  const disk = new MemoryDisk();
-  const parts = { disk: disk.port(), processes: fakeProcesses().as(1), compactFrom: 4_000 };
+/** Returns a journal that is soon rewritten, and functions that write to it until it was. */
+function rewritten(disk: MemoryDisk, step?: Step) {
+  const parts = { disk: disk.port(step), processes: fakeProcesses().as(1), compactFrom: 4_000 };
   const journal = journalAt('/journal', { ...parts, recent: 0 });
   onTestFinished(() => journal.close());
-  onTestFinished(() => void vi.restoreAllMocks());
-  const clock = vi.spyOn(Date, 'now');
-  const archive = async (id: string, at: number) => {
-    clock.mockReturnValue(at);
-    const { payment } = fullAttemptOf();
-    await journal.reserve(attemptOf({ id, at }), []);
-    await journal.put(attemptOf({ id, at, state: 'signed', payment: payment! }));
-    await journal.put(attemptOf({ id, at, state: 'settled', delivered: true, payment: payment! }));
-    const isArchived = () => Buffer.from(disk.files.get(HISTORY) ?? []).includes(`"${id}"`);
-    // Count the tries, because the clock stands still.
-    for (let tries = 0; !isArchived(); tries += 1) {
-      if (tries === 1_000) throw new Error(`No rewrite has archived ${id}.`);
-      // The file must grow: a rewrite that is still under way does not archive this attempt.
+  const growUntil = async (isDone: () => boolean, at = NOW) => {
+    // Count the tries, because the clock may stand still.
+    for (let tries = 0; !isDone(); tries += 1) {
+      if (tries === 1_000) throw new Error('No rewrite has done it.');
+      // The file must grow: a rewrite that is still under way does not archive the last attempt.
       await journal.reserve(attemptOf({ id: 'other', at }), []);
       await journal.release('other');
       await setImmediate();
     }
   };
+  const archive = async (id: string, at = NOW) => {
+    const { payment } = fullAttemptOf();
+    await journal.reserve(attemptOf({ id, at }), []);
+    await journal.put(attemptOf({ id, at, state: 'signed', payment: payment! }));
+    await journal.put(attemptOf({ id, at, state: 'settled', delivered: true, payment: payment! }));
+    await growUntil(() => textOf(disk, HISTORY).includes(`"${id}"`), at);
+  };
+  return { journal, archive, growUntil };
+}
+
+const textOf = (disk: MemoryDisk, path: string) =>
+  Buffer.from(disk.files.get(path) ?? []).toString();
+const historiesOn = (disk: MemoryDisk) =>
+  [...disk.files.keys()].filter((path) => path.startsWith(HISTORY));
+
+it('lists attempts since a time also if the clock was back when later attempts were archived', async () => {
+  const { journal, archive } = rewritten(new MemoryDisk());
+  onTestFinished(() => void vi.restoreAllMocks());
+  const clock = vi.spyOn(Date, 'now');
+  clock.mockReturnValue(NOW);
   await archive('today', NOW);
+  clock.mockReturnValue(NOW - DAY_MS);
   await archive('yesterday', NOW - DAY_MS);
-  const since = async (at: number) =>
-    idsOf(journal.attempts({ wallet: 'wallet', network: 'network' }, { since: at }));
+  const since = async (at: number) => idsOf(journal.attempts(OWNER, { since: at }));
   expect(await since(NOW - DAY_MS)).toEqual(['today', 'yesterday']);
   expect(await since(NOW)).toEqual(['today']);
+});
+
+it('keeps the history of a journal that was moved away without it', async () => {
+  const disk = new MemoryDisk();
+  const damaged = rewritten(disk);
+  await damaged.archive('before');
+  await damaged.journal.close();
+  disk.delete('/journal');
+  const { journal, archive } = rewritten(disk);
+  await archive('after');
+  const kept = historiesOn(disk).filter((path) => path !== HISTORY);
+  expect(kept.map((path) => textOf(disk, path).includes('"before"'))).toEqual([true]);
+  expect(await idsOf(journal.attempts(OWNER))).toEqual(['after']);
+});
+
+it('keeps nothing of its own rewrites that failed', async () => {
+  const disk = new MemoryDisk();
+  let failures = 0;
+  const { archive, growUntil } = rewritten(disk, (call, path) => {
+    if (call !== 'create' || path !== '/journal.compact' || failures === 2) return;
+    failures += 1;
+    throw failure('ENOSPC');
+  });
+  await archive('one');
+  await growUntil(() => /"history":[1-9]/.test(textOf(disk, '/journal')));
+  expect([failures, historiesOn(disk)]).toEqual([2, [HISTORY]]);
 });

@@ -28,8 +28,8 @@ def _damaged(path: str, offset: int) -> ExactChangeError:
     return failure(
         "journal_damaged",
         f"The journal at {path} is damaged at byte {offset}, so what was spent is not known and "
-        "nothing more is. Put a sound copy in its place, or move it away and lower the limits of "
-        "the policy by what was spent.",
+        "nothing more is. Put a sound copy in its place, or move the journal away with its "
+        ".history, and lower the limits of the policy by what was spent.",
         {"path": path, "offset": offset},
     )
 

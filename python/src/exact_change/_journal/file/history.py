@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 from typing import Any, NamedTuple, Sequence
 
 from ..._base.js import stringify
@@ -14,7 +15,7 @@ from ..._kernel.task import Steps
 from ..attempts import belongs_to, is_attempt
 from ..store_types import Made
 from ..types import Attempt, Owner
-from .disk import OpenFile, create_file, open_file, sync_directory
+from .disk import OpenFile, create_file, identify, open_file, remove_file, sync_directory
 from .failures import closed
 from .line import Line, encode_line, read_line
 from .scan import Damage
@@ -41,6 +42,8 @@ class History:
     def __init__(self, path: str) -> None:
         self._path = path
         self._file: OpenFile | None = None
+        # The inode of the file that this process began.
+        self._begun: int | None = None
         self._is_closed = False
 
     def recall(self, place: int) -> Attempt:
@@ -48,38 +51,32 @@ class History:
         return self._made_at(place).attempt
 
     def append(self, length: int, closed: Sequence[Made], now: int) -> Steps[Written]:
-        """Writes attempts at ``length``, over any bytes that follow there.
+        """Writes attempts at ``length``, over any bytes that follow there; at 0 into a new file.
 
         Returns once the attempts are on the disk.
         """
         if not closed:
             return Written((), length)
+        file = self._open_at(length) if length else (yield from self._begin())
         try:
-            file = self._open()
-        except FileNotFoundError:
-            if length > 0:
-                raise
-            file = self._file = create_file(self._path)
-            yield from sync_directory(os.path.dirname(self._path))
-        if file.size < length:
-            raise Damage(file.size, self._path)
-        # A process that ended wrote these bytes, and no journal refers to them.
-        if file.size > length:
-            file.truncate(length)
-        places: list[int] = []
-        end = length
-        # Not before an earlier batch or an attempt, even if the clock was set back: `_begin_of`
-        # stops at the first older batch.
-        at = max(now, self._batch_to(length)["at"]) if length else now
-        for made, attempt in closed:
-            places.append(end)
-            at = max(at, attempt["at"])
-            end += self._write(file, end, [made, attempt])
-            if len(places) % _TURN == 0:
-                yield from sleep(0)
-        end += self._write(file, end, {"batch": {"from": length, "at": at}})
-        yield from file.sync()
-        return Written(places, end)
+            places: list[int] = []
+            end = length
+            # Not before an earlier batch or an attempt, even if the clock was set back: `_begin_of`
+            # stops at the first older batch.
+            at = max(now, self._batch_to(length)["at"]) if length else now
+            for made, attempt in closed:
+                places.append(end)
+                at = max(at, attempt["at"])
+                end += self._write(file, end, [made, attempt])
+                if len(places) % _TURN == 0:
+                    yield from sleep(0)
+            end += self._write(file, end, {"batch": {"from": length, "at": at}})
+            yield from file.sync()
+            return Written(places, end)
+        finally:
+            # If the rewrite fails, another process begins another file.
+            if file is not self._file:
+                file.close()
 
     def attempts(self, length: int, owner: Owner, since: float) -> Steps[list[Made]]:
         """Returns an owner's attempts of the first ``length`` bytes, in the order they were made.
@@ -127,6 +124,35 @@ class History:
             self._file = open_file(self._path)
             self._file.make_private()
         return self._file
+
+    def _open_at(self, length: int) -> OpenFile:
+        file = self._open()
+        if file.size < length:
+            raise Damage(file.size, self._path)
+        # A process that ended wrote these bytes, and no journal refers to them.
+        if file.size > length:
+            file.truncate(length)
+        return file
+
+    def _begin(self) -> Steps[OpenFile]:
+        """Makes an empty file.
+
+        Keeps a file that is there: it may be of a journal that was moved away.
+        """
+        there = identify(self._path).inode if os.path.exists(self._path) else None
+        if there is not None and there != self._begun:
+            os.rename(self._path, f"{self._path}.{secrets.token_hex(16)}")
+        else:
+            # What a failed rewrite of this process left, no journal refers to.
+            remove_file(self._path)
+        file = create_file(self._path)
+        try:
+            self._begun = file.id.inode
+            yield from sync_directory(os.path.dirname(self._path))
+        except BaseException:
+            file.close()
+            raise
+        return file
 
     def _write(self, file: OpenFile, end: int, value: object) -> int:
         line = encode_line(end, stringify(value))
