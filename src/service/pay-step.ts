@@ -1,3 +1,4 @@
+import { ConfigError } from '../errors.js';
 import { refuse } from '../internal/options.js';
 import type { SignedAttempt } from '../journal/open-payment.js';
 import type { Attempt, SignedPayment } from '../journal/types.js';
@@ -150,11 +151,7 @@ async function boundOf(
 ): Promise<Bound> {
   const { rpc } = context;
   const { valid, slot: minContextSlot } = await rpc.isBlockhashValid(blockhash, { signal });
-  if (hasNonce || !valid)
-    throw refuse(
-      'signedPayment',
-      'must have a blockhash that is still valid. Plan the payment anew.',
-    );
+  if (hasNonce || !valid) throw expired();
   const { lastValidBlockHeight } = await rpc.latestBlockhash({ minContextSlot, signal });
   // Use a slot that two answers have shown. With a slot that is too high, the search would take
   // every landed transaction for older than the payment.
@@ -166,6 +163,15 @@ async function boundOf(
     blockhashSlot: minContextSlot,
     lastValidBlockHeight: lastValidBlockHeight.toString(),
   };
+}
+
+/** The error for a payment that is not on record. It is too late to find it on the chain. */
+function expired(): ConfigError<'invalid_option'> {
+  return new ConfigError(
+    'invalid_option',
+    'Option signedPayment is not on record, and must have a blockhash that is still valid. It may have paid already: look at the transactions of the wallet before you plan the payment anew.',
+    { details: { option: 'signedPayment' }, funds: 'uncertain' },
+  );
 }
 
 async function record(

@@ -10,10 +10,13 @@ import { memoryJournal, remote, type Journal } from 'exact-change';
 import { fileJournal } from 'exact-change/journal/file';
 import { postgresJournal } from 'exact-change/journal/postgres';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { nodeDisk } from '../../adapters/journals/file/disk.js';
+import { journalAt } from '../../adapters/journals/file/journal.js';
+import { nodeProcesses } from '../../adapters/journals/file/processes.js';
 import { createOperations } from '../../adapters/local/operations.js';
 import { parseLocalOptions } from '../../src/config/parse-options.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
-import { listOf, storedOf } from '../helpers/attempts.js';
+import { attemptOf, listOf, storedOf } from '../helpers/attempts.js';
 import { failureOf } from '../helpers/payer.js';
 import {
   buyerOf,
@@ -283,6 +286,33 @@ describe('a signed swap or payment that a buyer posts to the service', () => {
     });
     expect((await buyer.post(service)).body.state).toBe('ready_to_sign');
   });
+
+  it.each([
+    ['without a key', {}],
+    ['under a key', { idempotencyKey: 'order-5' }],
+  ])(
+    'is found settled %s when it is in the history and its blockhash has expired',
+    async (_, fixed) => {
+      const path = nextFile();
+      const small = { compactFrom: 4_000, recent: 0 };
+      const journal = journalAt(path, { disk: nodeDisk, processes: nodeProcesses, ...small });
+      opened.push(journal);
+      const service = await serve(journal);
+      const wallet = await sandbox.createWallet({ USDC: '1' });
+      const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`, fixed);
+      const signedPayment = await buyer.sign((await buyer.post(service)).body.payment?.transaction);
+      await buyer.present(await buyer.post(service, { signedPayment }));
+      const settled = await untilState('settled', () => buyer.post(service, { signedPayment }));
+      await until('the payment is in the history', async () => {
+        // The file must grow to be written anew.
+        await journal.reserve(attemptOf({ id: 'other' }), []);
+        await journal.release('other');
+        return /"history":[1-9]/.test(readFileSync(path, 'utf8')) ? true : undefined;
+      });
+      sandbox.controls.node.warp();
+      expect((await buyer.post(service, { signedPayment })).body).toEqual(settled.body);
+    },
+  );
 
   it('counts against the caps of the service separately for each wallet', async () => {
     const journal = memoryJournal();
@@ -649,7 +679,7 @@ describe('a signed swap or payment that a buyer posts to the service', () => {
     sandbox.controls.node.warp();
     expect(await buyer?.post(service, { signedPayment })).toMatchObject({
       status: 400,
-      body: { code: 'invalid_option' },
+      body: { code: 'invalid_option', funds: 'uncertain' },
     });
     for (const owner of [wallet, other, poor]) expect(await storedOf(journal, owner)).toEqual([]);
   });

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { ConfigError } from '../../../src/errors.js';
+import { isFromService, requestName } from '../../../src/journal/attempt-names.js';
 import { wantsOutbox, type JournalOptions } from '../../../src/journal/options.js';
 import { journalOver, type LogJournal } from '../log/journal.js';
 import { closedError, unavailable } from './failures.js';
@@ -16,7 +17,7 @@ export function journalAt(path: string, parts: LogParts, options: JournalOptions
       details: { option: 'path' },
     });
   const file = resolve(path);
-  return journalOver(
+  const journal = journalOver(
     {
       open: () => shareLog(file, parts),
       unavailable: (cause) => unavailable(file, cause),
@@ -24,4 +25,14 @@ export function journalAt(path: string, parts: LogParts, options: JournalOptions
     },
     wantsOutbox(options),
   );
+  return {
+    ...journal,
+    async similar(owner, fingerprint, key) {
+      const found = await journal.similar(owner, fingerprint, key);
+      if (key !== undefined || !isFromService({ fingerprint })) return found;
+      // The file has the payments of a service in its history under this name, as under a key.
+      const past = await journal.similar(owner, fingerprint, requestName(fingerprint));
+      return [...past, ...found];
+    },
+  };
 }

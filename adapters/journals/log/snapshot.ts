@@ -1,5 +1,10 @@
 import { heldOf } from '../../../src/journal/account-balance.js';
-import { entryOf, ownerName } from '../../../src/journal/attempt-names.js';
+import {
+  entryOf,
+  isFromService,
+  ownerName,
+  requestName,
+} from '../../../src/journal/attempt-names.js';
 import type { StoreContent } from '../../../src/journal/store-types.js';
 import { countedAt } from '../../../src/journal/attempt-costs.js';
 import {
@@ -10,7 +15,7 @@ import {
 } from '../../../src/journal/spent-keys.js';
 import type { SpentAt } from '../../../src/journal/spending.js';
 import { isOpen } from '../../../src/journal/states.js';
-import type { Owner } from '../../../src/journal/types.js';
+import type { Attempt, Owner } from '../../../src/journal/types.js';
 import { withTexts } from '../balance-json.js';
 import { spentJson, type FileRecord } from './records.js';
 import { accountOf, REWRITING, type State } from './state.js';
@@ -82,9 +87,9 @@ export function linesOf(
   history: number,
 ): LogLine[] {
   const newKeys = closed.flatMap(({ attempt }, index): SpentKey[] => {
-    if (!isSpentKey(attempt)) return [];
-    const { idempotencyKey: key, wallet, network } = attempt;
-    return [{ owner: { wallet, network }, key, one: places[index] ?? 0, at: countedAt(attempt) }];
+    const { wallet, network } = attempt;
+    const about = { one: places[index] ?? 0, at: countedAt(attempt) };
+    return spentNames(attempt).map((key) => ({ owner: { wallet, network }, key, ...about }));
   });
   const records: FileRecord[] = [
     { history },
@@ -94,6 +99,15 @@ export function linesOf(
     { made },
   ];
   return [...inLines(records), ...others.flatMap(([by, ...all]) => inLines(all, by))];
+}
+
+/** Returns the names by which an attempt must still be found once it is in the history. */
+function spentNames(attempt: Attempt): string[] {
+  return [
+    ...(isSpentKey(attempt) ? [attempt.idempotencyKey] : []),
+    // The caller of a service may repeat a payment's step, which needs no idempotency key.
+    ...(isFromService(attempt) ? [requestName(attempt.fingerprint)] : []),
+  ];
 }
 
 function inLines(records: readonly FileRecord[], by = ''): LogLine[] {

@@ -79,6 +79,20 @@ def test_lists_attempts_since_a_time_also_if_the_clock_was_back_when_others_were
     assert {f"today {at}" for at in range(40)} <= {found["id"] for found in listed}
 
 
+def test_finds_a_payment_of_a_service_in_the_history(tmp_path: Path) -> None:
+    path, print_ = tmp_path / "journal", "auto-pay payment one"
+    journal = small_journal(str(path))
+    threads.run(journal.reserve(attempt("one", fingerprint=print_), []))
+    for state in ("signed", "settled"):
+        threads.run(journal.put(attempt("one", fingerprint=print_, state=state)))
+    fill(journal, "later ", 40)
+    threads.run(journal.close())
+    assert b'"one"' in (tmp_path / "journal.history").read_bytes()
+    with file_journal(path) as again:
+        (found,) = threads.run(again.shared.similar(OWNER, print_, None))
+    assert found["id"] == "one"
+
+
 def test_keeps_the_history_of_a_journal_that_was_moved_away_without_it(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     for prefix in ("before ", "after "):

@@ -16,7 +16,7 @@ import { FROM_SERVICE } from '../../../src/journal/attempt-names.js';
 import { eventsOf } from '../../../src/outbox/notices.js';
 import type { Attempt } from '../../../src/journal/types.js';
 import { takenOf } from '../../../src/policy/caps.js';
-import { fullAttemptOf, NOW } from '../../../test/helpers/attempts.js';
+import { attemptOf, fullAttemptOf, NOW } from '../../../test/helpers/attempts.js';
 import { createRandom, type Random } from '../../../test/simulation/random.js';
 import { CAPS, drawAttempt, moved } from './journal.js';
 
@@ -168,11 +168,7 @@ async function files(): Promise<unknown[]> {
     const sound = await read(bytes, now);
     const { state, ...out } = sound as { readonly state?: State };
     rows.push({ of: 'file', bytes: base64(bytes), now, out });
-    if (state !== undefined) {
-      const snapshot = snapshotOf(state, now);
-      const places = snapshot.closed.map((_, place) => place);
-      rows.push({ of: 'anew', bytes: base64(bytes), now, out: linesOf(snapshot, places, 9) });
-    }
+    if (state !== undefined) rows.push(anewOf(bytes, now, state));
     for (let time = 0; time < 4; time += 1) {
       const broken = spoiled(random, bytes);
       const { state: _state, ...found } = (await read(broken, now)) as { readonly state?: State };
@@ -180,6 +176,27 @@ async function files(): Promise<unknown[]> {
     }
   }
   return rows;
+}
+
+function anewOf(bytes: Buffer, now: number, state: State): unknown {
+  const snapshot = snapshotOf(state, now);
+  const places = snapshot.closed.map((_, place) => place);
+  return { of: 'anew', bytes: base64(bytes), now, out: linesOf(snapshot, places, 9) };
+}
+
+/** A file with payments of a service, which are found by their fingerprints once they are over. */
+async function ofService(): Promise<unknown> {
+  const puts = Array.from({ length: recent + 3 }, (_, at) => ({
+    put: attemptOf({
+      ...{ id: `id-${at}`, wallet: 'w1', fingerprint: `${FROM_SERVICE}payment ${at}` },
+      state: at === 1 ? 'unsettled' : 'settled',
+      ...(at === 0 ? { idempotencyKey: 'k1' } : {}),
+    }),
+  }));
+  const line = encodeLine(encodeHeader(0).length, JSON.stringify([PROCESSES[0], ...puts]));
+  const bytes = Buffer.concat([encodeHeader(0), line]);
+  const { state } = await readCurrent(fileOf(bytes), archive);
+  return anewOf(bytes, NOW, state);
 }
 
 function lines(): unknown[] {
@@ -209,6 +226,7 @@ function events(): unknown[] {
       id: random.pick(['plain-1', 'é 汉 \ud800', 'x'.repeat(120)]),
       url: random.pick(['https://u:p@api.test:8443/a/b?k=1#f', 'http://a.test', 'nonsense']),
       method: random.pick(['GET', 'M'.repeat(80)]),
+      ...(index < 80 ? {} : { url: 'top-up:mint?k=1#f', amount: '0' }),
     };
     const before = json({ ...fullAttemptOf(more), ...drawnState(random) });
     const after = random.chance(0.2) ? undefined : json({ ...before, ...drawnState(random) });
@@ -226,7 +244,6 @@ function drawnState(random: Random): Partial<Attempt> {
   return {
     state: random.pick(['reserved', 'abandoned', 'unpaid', 'signed', 'settled', 'unsettled']),
     doubt: random.chance(0.5) ? 'payment_uncertain' : undefined,
-      ...(index < 80 ? {} : { url: 'top-up:mint?k=1#f', amount: '0' }),
     swap: json({ ...swap, outcome: outcome ?? undefined }),
   } as Partial<Attempt>;
 }
@@ -255,5 +272,5 @@ function rows(): unknown[] {
 
 /** Vectors of journals: lines, sound and spoiled files, rows of Postgres, and events. */
 export async function journals(): Promise<unknown[]> {
-  return [...lines(), ...(await files()), ...rows(), ...events()];
+  return [...lines(), ...(await files()), await ofService(), ...rows(), ...events()];
 }

@@ -81,7 +81,7 @@ class AttemptStore:
             raise TypeError(f"An attempt with the id {attempt['id']} is there.")
         key = attempt.get("idempotencyKey")
         owner = owner_of(attempt)
-        for earlier in () if key is None else self._with_key(owner, key):
+        for earlier in () if key is None else self._found(owner, key_name(key), key):
             if is_counted(earlier["state"]) and earlier["id"] != attempt.get("resigns"):
                 return KeyTaken(earlier)
         return self._blocked(attempt, caps, None)
@@ -151,8 +151,9 @@ class AttemptStore:
     def similar(self, owner: Owner, fingerprint: str, idempotency_key: str | None) -> list[Attempt]:
         """Returns the attempts as :meth:`Journal.similar` does."""
         if idempotency_key is None:
-            return self._named(owner, request_name(fingerprint))
-        return self._with_key(owner, idempotency_key)
+            name = request_name(fingerprint)
+            return self._found(owner, name, name)
+        return self._found(owner, key_name(idempotency_key), idempotency_key)
 
     def attempts(
         self, owner: Owner, state: State | None = None, since: int | None = None
@@ -282,14 +283,15 @@ class AttemptStore:
         found = (self.get(id_) for id_ in ids)
         return [attempt for attempt in found if attempt is not None and belongs_to(attempt, owner)]
 
-    def _with_key(self, owner: Owner, key: str) -> list[Attempt]:
+    def _found(self, owner: Owner, name: str, key: str) -> list[Attempt]:
+        """``key`` names purchases that are over: they keep idempotency keys as they are."""
         spent: list[Attempt] = []
         for purchase in self._keys.find(owner, key):
             if isinstance(purchase, str):
                 spent.append(of_brief(owner, key, purchase))
             elif self._archive is not None:
                 spent.append(self._archive.recall(purchase))
-        return [*spent, *self._named(owner, key_name(key))]
+        return [*spent, *self._named(owner, name)]
 
 
 def _attempt_in(text: str) -> Attempt:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Mapping, NamedTuple, Sequence
 
-from ..attempts import entry_of, owner_of
+from ..attempts import entry_of, is_from_service, owner_of, request_name
 from ..balances import balance_json
 from ..spending import SpentAt
 from ..spent_keys import SpentKey, lean_of, spent_key_of
 from ..states import OPEN_STATES, counted_at
 from ..store_types import Made, StoreContent
+from ..types import Attempt
 from .records import LogLine, LogRecord
 from .state import REWRITING, State
 
@@ -74,8 +75,7 @@ def lines_of(snapshot: Snapshot, places: Sequence[int], history: int) -> list[Lo
     new_keys = [
         SpentKey(owner_of(made.attempt), key, place, counted_at(made.attempt))
         for made, place in zip(closed, places)
-        for key in [spent_key_of(made.attempt)]
-        if key is not None
+        for key in _spent_names(made.attempt)
     ]
     records: list[LogRecord] = [
         {"history": history},
@@ -89,6 +89,14 @@ def lines_of(snapshot: Snapshot, places: Sequence[int], history: int) -> list[Lo
     for line in snapshot.others:
         lines += _in_lines(line)
     return lines
+
+
+def _spent_names(attempt: Attempt) -> list[str]:
+    """Returns the names by which an attempt must still be found once it is in the history."""
+    key = spent_key_of(attempt)
+    names = [] if key is None else [key]
+    # The caller of a service may repeat a payment's step, which needs no idempotency key.
+    return [*names, request_name(attempt["fingerprint"])] if is_from_service(attempt) else names
 
 
 def _in_lines(line: LogLine) -> list[LogLine]:
