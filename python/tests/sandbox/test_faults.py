@@ -16,7 +16,7 @@ from exact_change import ExactChangeError
 
 from ..conftest import MakePayer
 from ..node import Sandbox
-from ..payer import PRICE
+from ..payer import PRICE, failure_of
 
 STEPS = {
     "4 reading the balance": ("node", "getMultipleAccounts"),
@@ -68,3 +68,17 @@ def test_swaps_and_pays_only_once_despite_one_fault(
     assert receipt.swap is not None
     assert payer.held() == int(receipt.swap.out_amount) - PRICE
     assert 1_000_000 - payer.held("USDT") <= int(receipt.swap.in_amount)
+
+
+def test_raises_swap_failed_with_the_reason_why_no_second_swap_was_possible(
+    sandbox: Sandbox, make_payer: MakePayer
+) -> None:
+    payer = make_payer(SOL="0.05", USDT="1", auto_swap=True, swap_from=["USDT"])
+    payer.client.on("swap.signed", lambda _: sandbox.call("venue", {"deviationBps": 80}))
+    refused = {"kind": "status", "status": 400}
+    payer.client.on("swap.failed", lambda _: sandbox.call("aggregator.fault", "*", refused))
+    error = failure_of(lambda: payer.client.get(f"{sandbox.api_url}/usdc"), "swap_failed")
+    cause = error.__cause__
+    assert isinstance(cause, ExactChangeError) and cause.code == "jupiter_unavailable"
+    assert (error.funds, error.moved, cause.funds) == ("untouched", (), "untouched")
+    assert payer.held("USDT") == 1_000_000 and payer.signed == ["swap"]

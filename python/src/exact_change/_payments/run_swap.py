@@ -41,7 +41,7 @@ def run_swap(context: PaymentContext, task: SwapTask) -> Steps[Swapped]:
             try:
                 quote = yield from _new_quote(context, request, task)
             except ExactChangeError as error:
-                raise _with_fees(error, failed) from error.__cause__
+                raise _with_fees(error, failed)
         guard = Guard()
         yield from task.hooks.emit(
             "swap.quoted",
@@ -61,7 +61,7 @@ def run_swap(context: PaymentContext, task: SwapTask) -> Steps[Swapped]:
             if is_code(error, "transaction_too_large") and ladder:
                 request = request._replace(max_accounts=ladder.pop(0))
             elif landings >= _MAX_LANDINGS or not _is_worth_another(context, error, guard):
-                raise _with_fees(error, failed) from error.__cause__
+                raise _with_fees(error, failed)
             else:
                 landings += 1
             failed = error if is_code(error, "swap_failed") else failed

@@ -69,7 +69,7 @@ def sign_relayed(
     try:
         fee = yield from relayer.fee(unsigned, offer.mint, offer.facts, signal)
     except Exception as cause:
-        raise because(cause) from cause
+        raise because(cause)
     if fee > offer.max_fee:
         raise because(_too_dear(wallet.network, offer, fee))
     most = min(fee + ceil_div(fee, _HEADROOM), offer.max_fee)
@@ -80,7 +80,7 @@ def sign_relayed(
         wire = yield from relayer.sign(unsigned, offer.facts, signal)
         message, signature = _judge_relayed(prepared.message, wire, offer.fee_payer)
     except Exception as cause:
-        raise because(cause) from cause
+        raise because(cause)
     relayed = prepared._replace(message=message)
     existing = {offer.fee_payer: signature}
     return (yield from sign_prepared(wallet, relayed, signal, existing))

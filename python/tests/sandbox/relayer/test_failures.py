@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
 
 from exact_change import ExactChangeError
 
-from ...conftest import MakePayer
+from ...conftest import MakePayer, MakeSeller
 from ...node import Sandbox
 from ...payer import failure_of
 from ...proxy import Proxy
-from .conftest import Broke, MakeProxy, untouched
+from ...seller import BOUGHT, offer, terms
+from .conftest import Broke, MakeProxy, lie, untouched
 
 
 @pytest.mark.parametrize(
@@ -43,6 +45,28 @@ def test_names_a_timeout_as_the_cause_when_the_relayer_never_answers(broke: Brok
     assert isinstance(cause, ExactChangeError)
     assert (cause.code, cause.details["step"]) == ("timeout", "relayer")
     untouched(payer)
+
+
+def test_keeps_the_error_of_a_client_that_closes_in_a_relayed_top_up_without_a_cause(
+    lying: Broke, liar: Proxy, make_seller: MakeSeller
+) -> None:
+    is_asked, is_over = threading.Event(), threading.Event()
+
+    def answer_late(fee: Any) -> Any:
+        is_asked.set()
+        is_over.wait(20)
+        return fee
+
+    lie(liar, "estimateTransactionFee", answer_late)
+    asks = terms(offer(lying.sandbox))
+    seller = make_seller(lambda seen: BOUGHT if seen.is_paid else asks)
+    top_up = {"token": "USDC", "below": "1", "to": "2"}
+    client = lying(USDC="0.01", USDT="5", policy={"top_up": top_up}).client
+    response = client.get(seller.url)
+    assert is_asked.wait(20)
+    client.close()
+    assert failure_of(lambda: client.settled(response), "client_closed").__cause__ is None
+    is_over.set()
 
 
 def test_names_the_unsupported_mint_when_the_relayer_accepts_no_token_of_the_swap(
