@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import cast
 
 from ._base.options import refuse
@@ -25,12 +26,13 @@ def file_journal(path: str | os.PathLike[str]) -> DurableJournal:
       second path is a hard link, or a mount of the file itself. After a rewrite, it would lead to
       another file.
 
-    Raises ``ConfigError`` (``invalid_option``) if the path is no path.
+    Raises ``ConfigError`` (``invalid_option``) if the path is no path, and on Windows.
 
     >>> journal = file_journal("payments.jsonl")
     >>> with journal, Client(wallet_secret_key=secret_key, journal=journal) as client:
     ...     client.get("https://api.example.com/premium")
     """
+    _refuse_windows()
     text = _path_of(path)
     from ._journal.file.shared import share_log
     from ._journal.log.journal import LogJournal
@@ -57,16 +59,28 @@ def postgres_journal(
     schema keeps events for webhooks: only the TypeScript client can add these. They raise
     ``invalid_option`` if a pooler does not keep the session.
 
-    Raises ``ConfigError`` (``invalid_option``).
+    Raises ``ConfigError`` (``invalid_option``) if an argument is wrong, and on Windows.
 
     >>> journal = postgres_journal("postgresql://db.example.com/payments")
     >>> with journal, Client(wallet_secret_key=secret_key, journal=journal) as client:
     ...     client.get("https://api.example.com/premium")
     """
+    _refuse_windows()
     from ._journal.postgres.journal import PostgresJournal
 
     # The name does not quote the address, because it holds a password.
     return DurableJournal(PostgresJournal(address, schema, timeout_ms), "postgres_journal(...)")
+
+
+def _refuse_windows() -> None:
+    # There, an open file can be neither removed nor replaced, and the thread that listens to the
+    # database cannot wait for a pipe.
+    if sys.platform == "win32":
+        raise refuse(
+            "journal",
+            "cannot be a file or a database on Windows. Run this program in WSL, or leave the "
+            "option out: the journal in memory lasts as long as the process.",
+        )
 
 
 def _path_of(path: object) -> str:

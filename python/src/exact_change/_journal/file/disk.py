@@ -13,9 +13,7 @@ from ..._kernel.steps import call
 from ..._kernel.task import Steps
 
 OWNER_ONLY = 0o600
-_BINARY = getattr(os, "O_BINARY", 0)
-_APPEND = os.O_RDWR | os.O_APPEND | _BINARY
-IS_WINDOWS = sys.platform == "win32"
+_APPEND = os.O_RDWR | os.O_APPEND
 
 
 class FileId(NamedTuple):
@@ -43,7 +41,7 @@ class OpenFile:
 
     def make_private(self) -> None:
         """Makes the file private to its owner: a release or a copy may have left it readable."""
-        if not IS_WINDOWS and os.fstat(self._descriptor).st_mode & 0o777 != OWNER_ONLY:
+        if os.fstat(self._descriptor).st_mode & 0o777 != OWNER_ONLY:
             os.fchmod(self._descriptor, OWNER_ONLY)
 
     @property
@@ -99,7 +97,7 @@ def create_file(path: str) -> OpenFile:
     descriptor = os.open(path, _APPEND | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
     # Root gives the file to the owner of the journal that it is named after. Otherwise a single
     # program of root, which writes the journal anew, would lock out that owner.
-    if not IS_WINDOWS and os.geteuid() == 0:
+    if os.geteuid() == 0:
         # The journal may be new, or the file system may know no owners.
         with contextlib.suppress(OSError):
             owner = os.stat(path.rpartition(".")[0])
@@ -118,9 +116,7 @@ def remove_file(path: str) -> None:
 
 def sync_directory(path: str) -> Steps[None]:
     """Returns once the names in a directory are on the disk itself."""
-    # Windows cannot sync a directory, and saves its names by itself.
-    if not IS_WINDOWS:
-        yield from call(lambda: _sync_directory(path))
+    yield from call(lambda: _sync_directory(path))
 
 
 def _sync_directory(path: str) -> None:
@@ -132,15 +128,17 @@ def _sync_directory(path: str) -> None:
 
 
 def _sync(descriptor: int) -> None:
+    if sys.platform == "linux":
+        os.fdatasync(descriptor)
+        return
     if sys.platform == "darwin":
         import fcntl
 
-        # On macOS, fsync(2) only hands the bytes to the drive.
-        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
-    elif sys.platform == "linux":
-        os.fdatasync(descriptor)
-    else:
-        os.fsync(descriptor)
+        # On macOS, fsync(2) only hands the bytes to the drive; some network volumes take no more.
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+            return
+    os.fsync(descriptor)
 
 
 def _id_of(stats: os.stat_result) -> FileId:

@@ -203,9 +203,7 @@ def _may_run(seat: Mapping[str, Any]) -> Verdict:
         return "unknown"
     pid: int = seat["pid"]
     try:
-        # On Windows this call would end the process, so there the process counts as alive.
-        if sys.platform != "win32":
-            os.kill(pid, 0)
+        os.kill(pid, 0)
     except ProcessLookupError:
         return "ended"
     except (OSError, OverflowError):
