@@ -6,6 +6,8 @@ import asyncio
 import errno
 import gc
 import socket
+import subprocess
+import sys
 import threading
 import time
 import weakref
@@ -23,6 +25,31 @@ from exact_change._kernel.hosts import threads
 
 from ..conftest import MakeSeller
 from ..seller import Reply
+
+# A tracer patches the methods of the classes before this library is imported.
+TRACED = """
+import functools, httpx, requests.adapters
+
+def trace(kind, name):
+    original = getattr(kind, name)
+    setattr(kind, name, functools.wraps(original)(lambda *_: None))
+    return original
+
+of_threads = trace(httpx.HTTPTransport, "handle_request")
+of_loops = trace(httpx.AsyncHTTPTransport, "handle_async_request")
+of_requests = trace(requests.adapters.HTTPAdapter, "send")
+
+from exact_change._http.adapter import OwnAdapter
+from exact_change._http.inner import AsyncOwnTransport, OwnTransport
+
+assert OwnTransport.handle_request is of_threads
+assert AsyncOwnTransport.handle_async_request is of_loops
+assert OwnAdapter.send is of_requests
+"""
+
+
+def test_hides_its_requests_from_a_tracer_that_was_there_before() -> None:
+    subprocess.run([sys.executable, "-c", TRACED], check=True, timeout=60)
 
 
 @pytest.mark.parametrize("kind", [Client, AsyncClient])

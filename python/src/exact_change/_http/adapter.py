@@ -29,6 +29,7 @@ from .._x402.payload import PAYMENT_HEADERS
 from .._x402.types import PaymentHeader
 from .ahead import close_late, run_ahead
 from .calls import CREDENTIALS, bare
+from .inner import without_patches
 from .kept_body import KeptBody
 from .requests_bodies import keep_body
 from .requests_replies import RequestsReply, socket_of, unfollowed
@@ -43,9 +44,9 @@ _SESSION = SessionRedirectMixin()
 
 
 class OwnAdapter(HTTPAdapter):
-    """An adapter of the library, which a later patch of requests does not see."""
+    """An adapter of the library, which a patch of requests, as tracers make, does not see."""
 
-    send = HTTPAdapter.send
+    send = without_patches(HTTPAdapter.send)
 
 
 def _without_retries(adapter: HTTPAdapter) -> HTTPAdapter:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import urllib.request
 from typing import TYPE_CHECKING, Any, Callable, Generic, Mapping, TypeVar
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     import ssl
 
 T = TypeVar("T")
+Method = TypeVar("Method", bound=Callable[..., Any])
 # Servers of Node close a connection after 5 s without a request. A request that is on its way at
 # that moment is lost, and if it was paid, its payment is uncertain.
 _KEEP_SECONDS = 4
@@ -21,16 +23,22 @@ _LIMITS = httpx.Limits(
 )
 
 
-class OwnTransport(httpx.HTTPTransport):
-    """A transport of the library, which a later patch of httpx, as tracers make, does not see."""
+def without_patches(method: Method) -> Method:
+    """Returns a method of another package without the patches of tracers, which read addresses."""
+    original: Method = inspect.unwrap(method)
+    return original
 
-    handle_request = httpx.HTTPTransport.handle_request
+
+class OwnTransport(httpx.HTTPTransport):
+    """A transport of the library, which a patch of httpx, as tracers make, does not see."""
+
+    handle_request = without_patches(httpx.HTTPTransport.handle_request)
 
 
 class AsyncOwnTransport(httpx.AsyncHTTPTransport):
     """An :class:`OwnTransport` of asyncio."""
 
-    handle_async_request = httpx.AsyncHTTPTransport.handle_async_request
+    handle_async_request = without_patches(httpx.AsyncHTTPTransport.handle_async_request)
 
 
 class _Routes(Generic[T]):
