@@ -92,7 +92,6 @@ def landed_of(row: Mapping[str, Any]) -> LandedTransaction:
         TokenBalanceChange(
             change["account"],
             change["mint"],
-            change["owner"],
             int(change["before"]),
             int(change["after"]),
         )

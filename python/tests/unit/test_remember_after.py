@@ -60,8 +60,8 @@ def test_records_no_more_than_the_balance_when_four_payments_landed_in_its_slot(
     context: Any = SimpleNamespace(ledger=ledger, rpc=chain_with(held), now=lambda: 0)
     before = later * PRICE
     changes = (
-        TokenBalanceChange(SOURCE, "in", "w", 500, 400),
-        TokenBalanceChange(OUTPUT, "out", "w", before, before + 90),
+        TokenBalanceChange(SOURCE, "in", 500, 400),
+        TokenBalanceChange(OUTPUT, "out", before, before + 90),
     )
     landed = LandedTransaction(SLOT, None, ["swap"], 0, changes, True, {})
 

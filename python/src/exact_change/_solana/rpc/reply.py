@@ -116,13 +116,12 @@ def _token_changes(
     for balances, side in ((before, "before"), (after, "after")):
         for balance in balances:
             index, mint = whole(balance["accountIndex"]), balance["mint"]
-            owner = balance["owner"]
-            if index >= len(accounts) or not is_address(mint) or not is_address(owner):
+            if index >= len(accounts) or not is_address(mint):
                 raise Fault("invalid", "a token balance has no account")
             amount = parse_amount(record_of(balance.get("uiTokenAmount")).get("amount"))
             if amount is None:
                 raise Fault("invalid", "a token balance is not an amount")
-            empty = TokenBalanceChange(accounts[index], mint, owner, 0, 0)
+            empty = TokenBalanceChange(accounts[index], mint, 0, 0)
             known = changes.get((index, mint), empty)
             is_before = side == "before"
             changes[index, mint] = known._replace(

@@ -82,7 +82,6 @@ class TokenBalanceChange(NamedTuple):
 
     account: Address
     mint: Address
-    owner: Address
     before: int
     after: int
 
