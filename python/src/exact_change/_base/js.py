@@ -12,6 +12,8 @@ from .json_types import is_list, is_record
 
 # The largest integer that JavaScript reads exactly from JSON.
 MAX_SAFE = 2**53 - 1
+# Deepest nesting of an answer of a service: a 402's body or a quote of Jupiter's needs far less.
+ANSWER_DEPTH = 32
 # Half of a character: no encoding has it alone.
 SURROGATE = re.compile("[\ud800-\udfff]")
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
@@ -36,10 +38,15 @@ def stringify_ascii(value: object) -> str:
     return _BEYOND_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], stringify(value))
 
 
-def parse_json(text: str | bytes) -> Any:
-    """Returns the value of a JSON text; raises ``ValueError`` for other text, ``NaN`` too."""
+def parse_json(text: str | bytes, max_depth: int | None = None) -> Any:
+    """Returns the value of a JSON text; raises ``ValueError`` for other text, ``NaN`` too.
+
+    ``max_depth`` bounds the nesting of a value that code later walks or writes again.
+    """
     # JavaScript reads each body as UTF-8 and replaces a wrong byte; ``json`` also takes UTF-16.
     text = text.decode("utf-8-sig", "replace") if isinstance(text, bytes) else text
+    if max_depth is not None and is_deeper(text, max_depth):
+        raise ValueError("It is nested too deeply.")
     try:
         return json.loads(text, parse_int=_integer, parse_constant=_no_constant)
     except RecursionError:

@@ -8,7 +8,7 @@ from typing import Any, Sequence
 
 from .._base.amounts import parse_amount
 from .._base.base64_text import decode_base64
-from .._base.js import MAX_SAFE, js_number, parse_json
+from .._base.js import ANSWER_DEPTH, MAX_SAFE, js_number, parse_json
 from .._base.json_types import is_list, is_number, is_record, record_of
 from .._base.text import clean_text
 from .._solana.address import is_address
@@ -46,7 +46,7 @@ def foreign_quote(reason: str = "the quote is not one of this service") -> Exact
 def parse_object(body: bytes) -> dict[str, Any]:
     """Parses a body as a JSON object."""
     try:
-        value = parse_json(body)
+        value = parse_json(body, ANSWER_DEPTH)
     except ValueError as cause:
         raise invalid_answer("it is not JSON", cause)
     if not is_record(value):

@@ -6,7 +6,7 @@ import base64
 from typing import Any, Mapping, NamedTuple, Sequence
 
 from .._base.base64_text import decode_base64
-from .._base.js import MAX_SAFE, parse_json, stringify
+from .._base.js import ANSWER_DEPTH, MAX_SAFE, parse_json, stringify
 from .._base.json_types import Record, is_list, is_number, is_record, record_of
 from .._base.runtime import Runtime
 from .._http.asking import PeerHttp
@@ -139,7 +139,7 @@ def _params_of(transaction: bytes, facts: RelayerFacts) -> Mapping[str, Any]:
 
 def _result_of(answer: Answer) -> Record:
     try:
-        response = record_of(parse_json(answer.body))
+        response = record_of(parse_json(answer.body, ANSWER_DEPTH))
     except ValueError:
         response = {}
     error, result = response.get("error"), response.get("result")

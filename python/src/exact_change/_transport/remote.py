@@ -6,7 +6,7 @@ import re
 from typing import Any, Mapping, NamedTuple, Sequence
 from urllib.parse import urlencode
 
-from .._base.js import is_deeper, parse_json, stringify
+from .._base.js import ANSWER_DEPTH, parse_json, stringify
 from .._base.json_types import is_list
 from .._base.options import refuse
 from .._base.runtime import Runtime
@@ -27,8 +27,6 @@ from ..errors import ExactChangeError, failure
 from .types import ParsedPayment, PaymentResult, SwapTransaction, TokenBalance
 
 _MAX_BODY_BYTES = 2 * 1024 * 1024
-# Deepest nesting of a message: a 402's own body or a quote of Jupiter's needs far less.
-_MAX_DEPTH = 32
 
 
 class Service(NamedTuple):
@@ -259,8 +257,7 @@ def _json_in(answer: Answer, type_: str) -> Any:
     if media_type != type_:
         return None
     try:
-        text = answer.body.decode("utf-8-sig")
-        return None if is_deeper(text, _MAX_DEPTH) else parse_json(text)
+        return parse_json(answer.body.decode("utf-8-sig"), ANSWER_DEPTH)
     except ValueError:
         # Drop the parser's error, because it quotes the service's text.
         return None

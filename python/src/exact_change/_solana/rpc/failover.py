@@ -23,6 +23,8 @@ _PAUSE_MS = 250
 _MAX_PAUSE_MS = 2_000
 # Milliseconds for a node that failed lately, because another node can answer the call.
 _PROBE_MS = 1_000
+# Errors of code that reads an answer with a wrong shape, or one that is nested without an end.
+_MISSHAPEN = (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError)
 
 
 def in_turn(nodes: Sequence[Node], now: int) -> list[Node]:
@@ -149,7 +151,7 @@ def explain(error: Exception) -> Fault:
     """Returns the fault of an answer with a wrong shape; raises any other error."""
     if isinstance(error, ExactChangeError):
         raise error
-    if isinstance(error, (KeyError, TypeError, ValueError, IndexError, AttributeError)):
+    if isinstance(error, _MISSHAPEN):
         return Fault("invalid", "it does not have the shape of an answer to this question")
     raise error
 
