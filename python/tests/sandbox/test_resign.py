@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import Any, Callable, Mapping
+import threading
+import time
+from typing import Any, Callable, Iterator, Mapping
 
 import pytest
 
@@ -226,3 +228,23 @@ def test_signs_no_second_payment_when_the_402_breaks_off(
     seller, payer = make_seller(answer), make_payer(USDC="1", policy=RESIGN)
     error = failure_of(lambda: payer.client.get(seller.url), "payment_rejected")
     assert (error.funds, payer.signed, len(seller.paid)) == ("uncertain", ["payment"], 1)
+
+
+def test_waits_only_once_for_a_402_that_falls_silent(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    is_over, asks = threading.Event(), terms(offer(sandbox))
+
+    def half() -> Iterator[bytes]:
+        yield b'{"error":'
+        is_over.wait(20)
+
+    def answer(seen: Seen) -> Reply:
+        return Reply(402, {}, pieces=half()) if seen.is_paid else asks
+
+    seller = make_seller(answer)
+    payer = make_payer(USDC="1", policy=RESIGN, timeouts={"terms": 1_500})
+    began = time.monotonic()
+    failure_of(lambda: payer.client.get(seller.url), "payment_rejected")
+    assert time.monotonic() - began < 3
+    is_over.set()

@@ -31,6 +31,8 @@ OUTCOMES: dict[str, Outcome] = {
     name: Outcome(name, row["delivered"], row["askFirst"], row["resign"])
     for name, row in _rows.items()
 }
+# After these, `policy.resign` allows a second payment.
+RESIGNED_OUTCOMES = [outcome for outcome in OUTCOMES.values() if outcome.may_resign]
 
 
 def outcome_of(status: int, word: SettlementClaim) -> Outcome:

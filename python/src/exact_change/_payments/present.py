@@ -102,7 +102,7 @@ class _Presenting:
                 return shown.reply
             error = rejection(open_, shown.answer, self._showing.moved)
             yield from until_aborted(self._note_doubt("payment_rejected"), signal)
-            return Rejected(error, shown.outcome, (yield from self._terms_of(shown.answer.reply)))
+            return Rejected(error, (yield from self._terms_of(shown)))
         except Exception:
             check(signal)
             raise
@@ -116,7 +116,7 @@ class _Presenting:
         # Follow first: a client that takes the attempt for an orphan must find this record of it.
         yield from follow_in_background(self._context, self._open, self._showing.emit)
         attempt = self._open.attempt
-        attempt_claim = [] if self._showing.may_sign_again else [attempt["id"]]
+        attempt_claim = [] if self._showing.sign_again_after else [attempt["id"]]
         if not self._is_awaited:
             self._open.is_shared |= not self._open.is_delivered_here
             claims = [*attempt_claim, body_claim(attempt["id"])]
@@ -180,12 +180,13 @@ class _Presenting:
         yield from emit("payment.answered", status=reply.status, receipt=receipt)
         return _Shown(reply, is_awaited)
 
-    def _terms_of(self, refusal: Reply) -> Steps[PaymentRequired | ExactChangeError | None]:
-        if not self._showing.may_sign_again or self._open.attempt["state"] == "settled":
+    def _terms_of(self, refused: _Refused) -> Steps[PaymentRequired | ExactChangeError | None]:
+        may_sign_again = refused.outcome in self._showing.sign_again_after
+        if not may_sign_again or self._open.attempt["state"] == "settled":
             return None
         try:
             timeout_ms = self._context.config.timeouts.terms
-            return (yield from read_terms(refusal, timeout_ms, self._signal))
+            return (yield from read_terms(refused.answer.reply, timeout_ms, self._signal))
         except ExactChangeError as unreadable:
             return unreadable
 

@@ -22,15 +22,14 @@ class Presentation(NamedTuple):
     emit: Emit
     # Milliseconds since the epoch.
     started_at: int
-    # Whether the calling code may sign again after a refusal. Then it gets the refusal's terms, and
-    # the attempt stays claimed until the calling code drops the claim.
-    may_sign_again: bool = False
+    # The outcomes after which the calling code may sign again. It gets the terms of such a refusal.
+    # If there are any, the attempt stays claimed until the calling code drops the claim.
+    sign_again_after: Sequence[Outcome] = ()
 
 
 class Rejected(NamedTuple):
     """A 402 to a paid request, with the error that it means."""
 
     error: ExactChangeError
-    outcome: Outcome
     # Its terms, if the calling code may sign again; an error if they cannot be read.
     terms: PaymentRequired | ExactChangeError | None

@@ -16,6 +16,7 @@ from .call import Reply
 from .choose import Refuse
 from .claims import release_claims
 from .context import PaymentContext
+from .outcomes import OUTCOMES, RESIGNED_OUTCOMES
 from .present import present
 from .presentation import Presentation, Rejected
 from .reconcile.earlier_errors import already_spent
@@ -28,10 +29,9 @@ def present_or_resign(
     context: PaymentContext, first: OpenPayment, showing: Presentation, task: PayTask, sign: SignFor
 ) -> Steps[Reply]:
     """Presents a payment. If the seller refuses it and the policy allows, presents a second one."""
-    may_resign = context.config.policy.resign > 0
-    shown = yield from _present_first(
-        context, first, showing._replace(may_sign_again=may_resign), task, sign, may_resign
-    )
+    outcomes = RESIGNED_OUTCOMES if context.config.policy.resign > 0 else ()
+    showing_first = showing._replace(sign_again_after=outcomes)
+    shown = yield from _present_first(context, first, showing_first, task, sign)
     if isinstance(shown, _Both):
         again = yield from present(context, shown.second, showing)
         if not isinstance(again, Rejected):
@@ -59,7 +59,6 @@ def _present_first(
     showing: Presentation,
     task: PayTask,
     sign: SignFor,
-    may_resign: bool,
 ) -> Steps[Reply | Rejected | _Both]:
     """Presents the first payment, and signs a second if the seller and the policy allow it."""
 
@@ -67,7 +66,7 @@ def _present_first(
         shown = yield from present(context, first, showing)
         if not isinstance(shown, Rejected):
             return shown
-        again = _second_try_after(context, shown, first.attempt)
+        again = _second_try_after(shown, first.attempt)
         if again is None:
             return shown
         purpose = task.purpose._replace(resigns=first.attempt["id"])
@@ -80,7 +79,7 @@ def _present_first(
     def let_go() -> Steps[None]:
         # Keep the claim until the second payment is on record, else another call would present the
         # first again.
-        if may_resign:
+        if showing.sign_again_after:
             claims = [first.attempt["id"]]
             yield from release_claims(context, first, claims, showing.call.signal)
 
@@ -106,7 +105,8 @@ def present_ahead(
     call = showing.call
 
     def work() -> Steps[Reply | _Undone]:
-        shown = yield from present(context, first, showing._replace(may_sign_again=True))
+        showing_first = showing._replace(sign_again_after=[*OUTCOMES.values()])
+        shown = yield from present(context, first, showing_first)
         if not isinstance(shown, Rejected):
             return shown
         terms = yield from _terms_once_undone(context, first, shown, showing)
@@ -156,19 +156,16 @@ class _SecondTry(NamedTuple):
     refuse: Refuse
 
 
-def _second_try_after(
-    context: PaymentContext, shown: Rejected, attempt: Attempt
-) -> _SecondTry | None:
+def _second_try_after(shown: Rejected, attempt: Attempt) -> _SecondTry | None:
     """Returns the terms for a second payment, to the same payee and for no higher price.
 
     None if the policy, the answer or the chain does not allow it. The first payment may still land,
     so both count against caps until the chain decides.
     """
-    may_resign = context.config.policy.resign > 0 and shown.outcome.may_resign
-    if not may_resign or attempt["state"] == "settled":
-        return None
     terms = shown.terms
-    return _SecondTry(terms, _dearer_than(attempt)) if isinstance(terms, PaymentRequired) else None
+    if attempt["state"] == "settled" or not isinstance(terms, PaymentRequired):
+        return None
+    return _SecondTry(terms, _dearer_than(attempt))
 
 
 def _dearer_than(attempt: Attempt) -> Refuse:
