@@ -21,9 +21,9 @@ from exact_change._payments.journal_timeouts import TimedJournal
 from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
 from ..payer import PRICE, failure_of, until
-from ..seller import Reply, Seen, offer, selling
+from ..seller import Reply, Seen, offer, selling, terms
 
-HANGING_METHOD = "getLatestBlockhash"
+HANGING_METHOD, HISTORY_METHOD = "getLatestBlockhash", "getSignaturesForAddress"
 
 
 def test_raises_client_closed_in_threads_that_wait_for_a_node(
@@ -82,6 +82,23 @@ def test_raises_client_closed_in_a_call_that_waits_for_its_signer(
         payer.client.close()
         assert call.result().funds == "untouched"
         is_over.set()
+
+
+def test_raises_client_closed_with_uncertain_funds_in_a_resume_that_waits_for_a_node(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    seller = make_seller(lambda seen: None if seen.is_paid else terms(offer(sandbox)))
+    earlier = make_payer(USDC="1")
+    failure_of(lambda: earlier.client.get(seller.url), "payment_uncertain")
+    earlier.client.close()
+    client = make_payer(earlier.wallet).client
+    sandbox.call("node.fault", HISTORY_METHOD, {"kind": "hang"})
+    before = sandbox.calls(HISTORY_METHOD)
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(failure_of, client.resume, "client_closed")
+        until("a node is asked", lambda: sandbox.calls(HISTORY_METHOD) > before)
+        client.close()
+        assert (call.result().funds, call.result().retry) == ("uncertain", "never")
 
 
 class Slow:

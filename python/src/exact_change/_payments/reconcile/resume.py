@@ -9,7 +9,7 @@ from ..._journal.types import Along, Attempt, SignedPayment
 from ..._kernel.steps import all_of, background, both, join, quiet, sleep, start
 from ..._kernel.task import Steps
 from ..._receipt import FreedReceipt, Receipt
-from ...errors import TransportError
+from ...errors import ExactChangeError
 from ..context import PaymentContext
 from ..saving import last_write_ended
 from .changes import note_freed, note_resumed, take_changes
@@ -76,11 +76,11 @@ def resume(context: PaymentContext) -> Steps[list[Receipt | FreedReceipt]]:
 
     Undecided payments are followed in the background. Returns the attempts taken up so far that
     were decided or freed since the last call. Raises if the journal or every question to the chain
-    failed, with uncertain funds.
+    failed, or if the client closes, with uncertain funds.
     """
     try:
         return (yield from _resume(context))
-    except TransportError as raised:
+    except ExactChangeError as raised:
         error = raised
     raise as_uncertain(error, "Payments may be open, and stay on record: resume again.")
 
