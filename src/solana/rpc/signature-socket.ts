@@ -175,8 +175,13 @@ function readNotification(
     return undefined;
   const value = params['result']['value'];
   const error = isRecord(value) ? value['err'] : null;
-  return {
-    subscription: params['subscription'],
-    value: error === null || error === undefined ? null : JSON.stringify(error),
-  };
+  try {
+    return {
+      subscription: params['subscription'],
+      value: error === null || error === undefined ? null : JSON.stringify(error),
+    };
+  } catch {
+    // The error is nested too deeply to be written. Its listener polls as well.
+    return undefined;
+  }
 }

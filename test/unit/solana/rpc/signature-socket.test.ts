@@ -38,16 +38,26 @@ afterEach(async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
+const notificationOf = (subscription: number, err: unknown) => ({
+  jsonrpc: '2.0',
+  method: 'signatureNotification',
+  params: { subscription, result: { context: { slot: 1 }, value: { err } } },
+});
+
 const tell = (subscription: number, err: unknown) =>
-  clients[0]?.send(
-    JSON.stringify({
-      jsonrpc: '2.0',
-      method: 'signatureNotification',
-      params: { subscription, result: { context: { slot: 1 }, value: { err } } },
-    }),
-  );
+  clients[0]?.send(JSON.stringify(notificationOf(subscription, err)));
 
 describe('createSignatureSocket', () => {
+  it('ignores an error that is nested too deeply to be written', async () => {
+    const listener = vi.fn();
+    socket.subscribe('one', listener);
+    await expect.poll(() => asked).toHaveLength(1);
+    const [depth, text] = [20_000, JSON.stringify(notificationOf(101, 'nested'))];
+    clients[0]?.send(text.replace('"nested"', '['.repeat(depth) + ']'.repeat(depth)));
+    tell(101, null);
+    await expect.poll(() => listener.mock.calls).toEqual([[null]]);
+  });
+
   it('opens no socket before the first listener', () => {
     expect(clients).toHaveLength(0);
   });
