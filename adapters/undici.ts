@@ -3,6 +3,7 @@
  *
  * @module exact-change/undici
  */
+import { stringify } from 'node:querystring';
 import { Readable } from 'node:stream';
 import type { Client } from '../src/client.js';
 import { refuseUnknown } from '../src/internal/options.js';
@@ -70,8 +71,8 @@ export function undiciRequest(
     const { headers, query = {}, body, signal, opaque = null, ...rest } = options;
     checkBody('body', body);
     const target = new URL(url);
-    for (const [name, value] of Object.entries(query))
-      for (const item of [value].flat()) target.searchParams.append(name, String(item));
+    const added = queryText(query);
+    if (added !== '') target.search += `${target.search === '' ? '' : '&'}${added}`;
     const init = {
       ...rest,
       ...{ headers: pairsOf(headers ?? {}), redirect: 'manual', signal: signal ?? null },
@@ -81,13 +82,25 @@ export function undiciRequest(
     const response = await client.fetch(target, Object.assign({}, init) as RequestInit);
     return {
       ...{ statusCode: response.status, statusText: response.statusText },
-      ...{ headers: headersOf(response.headers), body: bodyOf(response) },
+      ...{ headers: headersOf(response), body: bodyOf(response) },
       ...{ trailers: {}, opaque, context: {} },
       get receipt() {
         return receiptOf(response);
       },
     };
   };
+}
+
+/** Returns a query as undici sends it: any value but text, a number or a boolean is empty. */
+function queryText(query: Readonly<Record<string, unknown>>): string {
+  const lists = Object.entries(query).map(
+    ([name, value]) => [name, [value].flat().map((item) => (isPlain(item) ? item : ''))] as const,
+  );
+  return stringify(Object.fromEntries(lists));
+}
+
+function isPlain(item: unknown): item is string | number | bigint | boolean {
+  return ['string', 'number', 'bigint', 'boolean'].includes(typeof item);
 }
 
 function pairsOf(headers: NonNullable<UndiciRequestOptions['headers']>): [string, string][] {
@@ -106,10 +119,14 @@ function pairsOf(headers: NonNullable<UndiciRequestOptions['headers']>): [string
   );
 }
 
+/** Content codings that `fetch` decodes. It decodes no body with any other coding. */
+const DECODED = ['gzip', 'x-gzip', 'deflate', 'br'];
+
 /** Returns the headers, without encoding and length if `fetch` has decoded the body. */
-function headersOf(headers: Headers): Record<string, string | string[]> {
-  const encoding = headers.get('content-encoding') ?? 'identity';
-  const untrue = encoding === 'identity' ? [] : ['content-encoding', 'content-length'];
+function headersOf({ headers, body }: Response): Record<string, string | string[]> {
+  const codings = (headers.get('content-encoding') ?? 'identity').toLowerCase().split(',');
+  const isDecoded = body !== null && codings.every((coding) => DECODED.includes(coding.trim()));
+  const untrue = isDecoded ? ['content-encoding', 'content-length'] : [];
   const pairs = [...headers].filter(([name]) => !untrue.includes(name));
   const cookies = pairs.flatMap(([name, value]) => (name === 'set-cookie' ? [value] : []));
   return { ...Object.fromEntries(pairs), ...(cookies.length > 0 ? { 'set-cookie': cookies } : {}) };

@@ -1,6 +1,8 @@
 import { EventEmitter, once } from 'node:events';
+import { gzipSync } from 'node:zlib';
 import { undiciRequest } from 'exact-change/undici';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { startRecording } from './recording-server.js';
 
 /** Requests a body that never ends after its first chunk. */
 async function requested() {
@@ -36,6 +38,52 @@ describe('the body of an answer', () => {
     body.destroy();
     await once(body, 'close');
     expect(body.errored).toBeNull();
+  });
+});
+
+/** Starts a server, and returns it with a function that sends to it through the runtime's fetch. */
+async function served(answer: Parameters<typeof startRecording>[0]) {
+  const server = await startRecording(answer);
+  onTestFinished(() => server.close());
+  return { server, request: undiciRequest({ fetch: globalThis.fetch }) };
+}
+
+it('sends a query as undici does, after the query of the address', async () => {
+  const { server, request } = await served((_, response) => response.end());
+  const query = { page: undefined, size: null, text: 'a b', ids: [1, null, 2n], at: new Date(0) };
+  const { body } = await request(`${server.origin}/?first=%20`, { query: { ...query, all: true } });
+  await body.text();
+  expect(server.seen.map(({ url }) => url)).toEqual([
+    '/?first=%20&page=&size=&text=a%20b&ids=1&ids=&ids=2&at=&all=true',
+  ]);
+});
+
+describe('the headers of a compressed answer', () => {
+  const packed = gzipSync('whole');
+  const length = String(packed.length);
+
+  it.each([
+    ['are left out if fetch has decoded the body', 'GET', 'X-Gzip', {}, 'whole'],
+    [
+      'stay if fetch knows no such coding',
+      ...(['GET', 'gzip, aes128gcm'] as const),
+      { 'content-encoding': 'gzip, aes128gcm', 'content-length': length },
+      packed.toString(),
+    ],
+    [
+      'stay if there is no body',
+      ...(['HEAD', 'gzip'] as const),
+      { 'content-encoding': 'gzip', 'content-length': length },
+      '',
+    ],
+  ])('%s', async (_, method, coding, kept, text) => {
+    const { server, request } = await served((__, response) => {
+      response.writeHead(200, { 'content-encoding': coding, 'content-length': length });
+      response.end(packed);
+    });
+    const { headers, body } = await request(server.origin, { method });
+    const { connection: _connection, date: _date, 'keep-alive': _keep, ...rest } = headers;
+    expect([rest, await body.text()]).toEqual([kept, text]);
   });
 });
 
