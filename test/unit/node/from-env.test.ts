@@ -6,6 +6,7 @@ import { Connection } from '@solana/web3.js';
 import { local } from 'exact-change';
 import { clientFromEnv, fromFile } from 'exact-change/node';
 import { afterAll, describe, expect, it } from 'vitest';
+import { encryptWallet } from '../../../adapters/cli/wallet-file.js';
 import { envVariables } from '../../../adapters/node/from-env.js';
 import { base58 } from '../../../src/internal/bytes.js';
 import { createSeedSigner } from '../../../src/solana/keys.js';
@@ -48,7 +49,18 @@ describe('fromFile', () => {
   ])('repeats no key that is in the place of its path: %s', async (_, text) => {
     const error = await failure(() => fromFile(text));
     expect(error.code).toBe('invalid_key');
+    expect(error.message).toContain('a key was given, and the path of a key file is needed');
     expect(inspect(error)).not.toContain(text.slice(0, 20));
+  });
+
+  it('says that only the command reads its encrypted wallet, and quotes nothing of it', async () => {
+    const path = join(folder, 'wallet.json');
+    const wallet = await encryptWallet(new Uint8Array(64), address, 'passphrase', 2 ** 14);
+    writeFileSync(path, JSON.stringify(wallet));
+    const error = await failure(() => clientFromEnv({}, { EXACT_CHANGE_KEY_FILE: path }));
+    expect(error.code).toBe('invalid_key');
+    expect(error.message).toContain('an encrypted wallet of the command exact-change');
+    expect(inspect(error)).not.toContain(wallet.ciphertext.slice(0, 20));
   });
 
   it('quotes no content of a file without a key', async () => {
