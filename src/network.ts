@@ -26,10 +26,10 @@ export const networkNames: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Returns the CAIP-2 id of a network name from a seller or a caller; undefined if it names no
+ * Returns the CAIP-2 id of a network by the name that a seller gives it; undefined if it names no
  * Solana cluster that we know.
  */
-export function toNetwork(name: string): string | undefined {
+export function sellersNetwork(name: string): string | undefined {
   return networkNames.get(name.trim());
 }
 
@@ -40,9 +40,12 @@ export function clusterOf(network: string): string {
   return name === undefined ? network : name.slice('solana-'.length);
 }
 
-/** As {@link toNetwork}, but also takes plain names (`"devnet"`), for options of the caller. */
-export function namedNetwork(name: string): string | undefined {
-  return toNetwork(name) ?? toNetwork(`solana-${name.trim()}`);
+/**
+ * Returns the CAIP-2 id of a network by its name in terms of sellers (`"solana-devnet"`) or in
+ * options of the client (`"devnet"`); undefined if it names no Solana cluster that we know.
+ */
+export function toNetwork(name: string): string | undefined {
+  return sellersNetwork(name) ?? sellersNetwork(`solana-${name.trim()}`);
 }
 
 export const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
@@ -96,8 +99,17 @@ const DEVNET_MINTS: readonly PinnedMint[] = [
   pin('SOL', WSOL_MINT, 9, TOKEN_PROGRAM, false),
 ];
 
-/** Returns the pinned mints of a cluster, stablecoins first. */
+/**
+ * Returns the pinned mints of a cluster by its name or CAIP-2 id, stablecoins first. Any other
+ * network has none.
+ */
 export function pinnedMints(network: string): readonly PinnedMint[] {
+  const known = toNetwork(network);
+  return known === SOLANA_MAINNET || known === SOLANA_DEVNET ? mintsPinnedOn(known) : [];
+}
+
+/** Returns the pinned mints of a client's network. On testnet, the mints of devnet are pinned. */
+export function mintsPinnedOn(network: string): readonly PinnedMint[] {
   return network === SOLANA_MAINNET ? MAINNET_MINTS : DEVNET_MINTS;
 }
 
@@ -106,7 +118,7 @@ export const everyPinnedMint: readonly PinnedMint[] = [...MAINNET_MINTS, ...DEVN
 
 /** Returns a pinned mint by its address or symbol (`"USDC"`); undefined if it is not pinned. */
 export function pinnedMint(network: string, mintOrSymbol: string): PinnedMint | undefined {
-  return pinnedMints(network).find(
+  return mintsPinnedOn(network).find(
     (pinned) => pinned.mint === mintOrSymbol || pinned.symbol === mintOrSymbol,
   );
 }

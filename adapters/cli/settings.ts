@@ -4,7 +4,7 @@ import { refuse, refuseUnknown } from '../../src/internal/options.js';
 import { isRecord } from '../../src/internal/record.js';
 import { hasCode } from '../../src/internal/error-code.js';
 import { parseJson } from '../../src/internal/parse.js';
-import { namedNetwork, SOLANA_MAINNET } from '../../src/network.js';
+import { toNetwork, SOLANA_MAINNET } from '../../src/network.js';
 import { fromEnvironment } from './environment.js';
 import { NODE_NAMES, type Layer, type NodeOptions } from './layer.js';
 import { configFolder, stateFolder, expandHome } from './paths.js';
@@ -54,7 +54,7 @@ export function readSettings(
 
 /** Returns the network of the settings, CAIP-2. */
 export function networkOf({ network = '' }: Pick<NodeOptions, 'network'>): string {
-  return namedNetwork(network) ?? SOLANA_MAINNET;
+  return toNetwork(network) ?? SOLANA_MAINNET;
 }
 
 /** Returns the client options of the settings, without wallet and journal. */

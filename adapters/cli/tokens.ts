@@ -1,7 +1,6 @@
-import { pinnedMints } from 'exact-change';
+import { pinnedMint } from '../../src/network.js';
 
 /** Returns the mint of a symbol (in any case) or of an address. */
 export function mintOf(text: string, network: string): string {
-  const pinned = pinnedMints(network).find(({ symbol }) => symbol === text.toUpperCase());
-  return pinned?.mint ?? text;
+  return pinnedMint(network, text.toUpperCase())?.mint ?? text;
 }

@@ -5,7 +5,7 @@
  */
 import { refuse } from '../../src/internal/options.js';
 import { isRecord } from '../../src/internal/record.js';
-import { namedNetwork, SOLANA_DEVNET, SOLANA_MAINNET, SOLANA_TESTNET } from '../../src/network.js';
+import { toNetwork, SOLANA_DEVNET, SOLANA_MAINNET, SOLANA_TESTNET } from '../../src/network.js';
 import type { TransactionSigner } from '../../src/solana/signer.js';
 
 export type { SigningIntent, TransactionSigner } from '../../src/solana/signer.js';
@@ -63,7 +63,7 @@ export async function connectWallet(
   { network = SOLANA_MAINNET, silent = false }: ConnectOptions = {},
 ): Promise<TransactionSigner> {
   signingOf(wallet);
-  const chain = CHAINS[namedNetwork(network) ?? ''];
+  const chain = CHAINS[toNetwork(network) ?? ''];
   if (chain === undefined) throw refuse('network', 'must be mainnet, devnet or testnet.');
   const feature = wallet.features['standard:connect'];
   if (!isRecord(feature) || typeof feature['connect'] !== 'function')

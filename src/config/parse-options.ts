@@ -3,7 +3,7 @@ import { refuse, refuseUnknown } from '../internal/options.js';
 import { isRecord } from '../internal/record.js';
 import { hideKey } from '../internal/redact.js';
 import { systemRuntime, type Runtime } from '../internal/runtime.js';
-import { namedNetwork, SOLANA_MAINNET } from '../network.js';
+import { toNetwork, SOLANA_MAINNET } from '../network.js';
 import { parsePolicy, POLICY_NAMES } from '../policy/policy.js';
 import { readSwapFrom, readUsd, readWhole } from '../policy/read.js';
 import {
@@ -102,7 +102,7 @@ export function parseLocalOptions(
 
 function parseSettings(options: LocalOptions, runtime: Runtime): LocalSettings {
   const name: unknown = options.network ?? SOLANA_MAINNET;
-  const network = typeof name === 'string' ? namedNetwork(name) : undefined;
+  const network = typeof name === 'string' ? toNetwork(name) : undefined;
   if (network === undefined)
     throw refuse('network', 'must be mainnet, devnet, testnet or a CAIP-2 id.');
   return {

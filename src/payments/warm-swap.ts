@@ -1,5 +1,5 @@
 import { isExactChangeError } from '../errors.js';
-import { pinnedMints, WSOL_MINT } from '../network.js';
+import { mintsPinnedOn, WSOL_MINT } from '../network.js';
 import { fetchLookupTables } from '../swaps/firewall/tables.js';
 import { ACCOUNT_BYTES } from '../solana/tokens/accounts.js';
 import type { PaymentContext } from './context.js';
@@ -14,7 +14,7 @@ import { usdPriceOf } from './plan/usd-price.js';
  */
 export async function warmSwap(context: PaymentContext): Promise<void> {
   const { network, policy } = context.config;
-  const outputMint = pinnedMints(network).find(({ dollar }) => dollar);
+  const outputMint = mintsPinnedOn(network).find(({ dollar }) => dollar);
   if (outputMint === undefined) return;
   try {
     const price = await usdPriceOf(context, outputMint.mint, undefined);

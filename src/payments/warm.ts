@@ -1,4 +1,4 @@
-import { pinnedMints } from '../network.js';
+import { mintsPinnedOn } from '../network.js';
 import type { PaymentContext } from './context.js';
 import { readHoldings } from './plan/holdings.js';
 import { swapEngine } from './on-demand.js';
@@ -10,7 +10,7 @@ export async function warm(context: PaymentContext): Promise<void> {
   await Promise.all([
     context.ready(),
     context.blockhashes.recent(),
-    readHoldings(context, pinnedMints(network), undefined),
+    readHoldings(context, mintsPinnedOn(network), undefined),
     ...(autoSwap ? [warmSwap()] : []),
   ]);
 }

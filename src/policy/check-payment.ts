@@ -1,4 +1,4 @@
-import { toNetwork } from '../network.js';
+import { sellersNetwork } from '../network.js';
 import { capsFor, type Cap, type CapRules, type Spend } from './caps.js';
 import { costOf } from './cost.js';
 import { plainHost, portless } from './hosts.js';
@@ -39,7 +39,7 @@ export function valuesOf({ payTo, mint, network, scheme }: ListedOffer): Values 
   return {
     payees: payTo,
     mints: mint,
-    networks: toNetwork(network) ?? network,
+    networks: sellersNetwork(network) ?? network,
     schemes: scheme.trim().toLowerCase(),
   };
 }

@@ -1,5 +1,5 @@
 import { refuse, refuseUnknown } from '../internal/options.js';
-import { namedNetwork } from '../network.js';
+import { toNetwork } from '../network.js';
 import { readListedHost } from './hosts.js';
 import { readAddress, readList, readMint } from './read.js';
 
@@ -43,7 +43,7 @@ const READ: Readonly<Record<Kind, (option: string, entry: unknown, network: stri
   payees: (option, entry) => readAddress(option, entry),
   mints: readMint,
   networks: (option, entry) => {
-    const known = typeof entry === 'string' ? namedNetwork(entry) : undefined;
+    const known = typeof entry === 'string' ? toNetwork(entry) : undefined;
     if (known === undefined)
       throw refuse(option, 'must be a Solana cluster such as "solana" or its CAIP-2 id.');
     return known;

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   pinnedMint,
   pinnedMints,
+  sellersNetwork,
   SOLANA_DEVNET,
   SOLANA_MAINNET,
   SOLANA_TESTNET,
@@ -11,7 +12,7 @@ import {
 } from '../../src/network.js';
 import { isAddress } from '../../src/solana/address.js';
 
-describe('toNetwork', () => {
+describe("a seller's network", () => {
   it.each([
     ['solana', SOLANA_MAINNET],
     [' solana ', SOLANA_MAINNET],
@@ -20,16 +21,29 @@ describe('toNetwork', () => {
     ['solana-devnet', SOLANA_DEVNET],
     ['solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1', SOLANA_DEVNET],
     ['solana-testnet', SOLANA_TESTNET],
-  ])('reads %j as %s', (name, network) => {
-    expect(toNetwork(name)).toBe(network);
+  ])('is read from %j as %s', (name, network) => {
+    expect([sellersNetwork(name), toNetwork(name)]).toEqual([network, network]);
   });
 
   it.each(['', 'Solana', 'base', 'solana:', 'mainnet', 'sol\u0430na', '__proto__', 'constructor'])(
-    'refuses the unknown name %j',
+    'is not read from the unknown name %j',
     (name) => {
-      expect(toNetwork(name)).toBeUndefined();
+      expect(sellersNetwork(name)).toBeUndefined();
     },
   );
+});
+
+describe("a caller's name of a network", () => {
+  it.each([
+    ['mainnet', SOLANA_MAINNET, 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v'],
+    [' devnet ', SOLANA_DEVNET, '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU'],
+    ['solana-devnet', SOLANA_DEVNET, '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU'],
+    ['testnet', SOLANA_TESTNET, undefined],
+    ['base', undefined, undefined],
+    ['', undefined, undefined],
+  ])('%j gives its id and its pinned mints', (name, network, usdc) => {
+    expect([toNetwork(name), pinnedMints(name)[0]?.mint]).toEqual([network, usdc]);
+  });
 });
 
 describe('pinned mints', () => {

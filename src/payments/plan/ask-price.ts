@@ -1,6 +1,6 @@
 import { minAmount, parseAmount, U64_MAX, USD_DECIMALS } from '../../amount.js';
 import { isExactChangeError } from '../../errors.js';
-import { pinnedMint, pinnedMints, type PinnedMint } from '../../network.js';
+import { pinnedMint, mintsPinnedOn, type PinnedMint } from '../../network.js';
 import type { Address } from '../../solana/types.js';
 import { checkFields, checkQuote } from '../../swaps/quote/check-quote.js';
 import type { PaymentContext } from '../context.js';
@@ -37,7 +37,7 @@ export async function searchPrice(
   const pinned = pinnedMint(network, mint);
   const dollars = pinned === undefined ? MAX_DOLLARS.other : MAX_DOLLARS.pinned;
   const start = decimals ?? pinned?.decimals ?? USUAL_DECIMALS;
-  for (const dollar of pinnedMints(network).slice(0, dollars)) {
+  for (const dollar of mintsPinnedOn(network).slice(0, dollars)) {
     const price = await askPrice(context, mint, dollar, start, signal);
     if (price === undefined) continue;
     remember(context, mint, price);

@@ -1,5 +1,5 @@
 import { sinceThen } from '../../internal/runtime.js';
-import { pinnedMint, pinnedMints } from '../../network.js';
+import { pinnedMint, mintsPinnedOn } from '../../network.js';
 import { associatedTokenAddress, plainAccount } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
 import type { Holdings } from '../../swaps/quote/candidates.js';
@@ -44,7 +44,7 @@ export function isShared<T extends { readonly at: number }>(
 export function startPinned(context: PaymentContext): Beside {
   const { memory, config } = context;
   const wallet = config.signer.address;
-  const tokens = pinnedMints(config.network).map(({ mint, tokenProgram }) =>
+  const tokens = mintsPinnedOn(config.network).map(({ mint, tokenProgram }) =>
     associatedTokenAddress(wallet, mint, tokenProgram),
   );
   const at = config.runtime.now();

@@ -1,5 +1,5 @@
 import { parseAmount } from '../../amount.js';
-import { toNetwork } from '../../network.js';
+import { sellersNetwork } from '../../network.js';
 import { isAddress } from '../../solana/address.js';
 import { isReservedAddress } from '../../solana/reserved-addresses.js';
 import type { Address } from '../../solana/types.js';
@@ -61,7 +61,7 @@ export function readOffer(
   if (typeof scheme !== 'string') return 'no scheme';
   if (scheme.trim().toLowerCase() !== 'exact') return 'other scheme';
   if (typeof name !== 'string') return 'no network';
-  if (toNetwork(name) !== network) return 'other network';
+  if (sellersNetwork(name) !== network) return 'other network';
 
   const amount = readAmount(x402Version === 1 ? rest['maxAmountRequired'] : rest['amount']);
   if (amount === undefined) return 'amount';

@@ -1,5 +1,5 @@
 import { cleanText, ProtocolError } from '../../errors.js';
-import { toNetwork } from '../../network.js';
+import { sellersNetwork } from '../../network.js';
 import type { Address } from '../../solana/types.js';
 import type { JudgedOffers, OfferReading } from '../protocol.js';
 import type { PaymentRequired, PaymentRequirements } from '../types.js';
@@ -106,7 +106,7 @@ function refuse(
   const error =
     code === 'unsupported_network'
       ? new ProtocolError(code, message, {
-          details: { network: toNetwork(nameIn(entry)) ?? 'other' },
+          details: { network: sellersNetwork(nameIn(entry)) ?? 'other' },
           untrusted,
         })
       : new ProtocolError(code, message, { details: { reason: why }, untrusted });

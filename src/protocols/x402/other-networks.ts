@@ -1,4 +1,4 @@
-import { clusterOf, toNetwork } from '../../network.js';
+import { clusterOf, sellersNetwork } from '../../network.js';
 
 /** Chains that sellers name most: CAIP-2 id, x402 v1 name, and common name. */
 const OTHER_CHAINS: readonly (readonly [id: string, name: string, called: string])[] = [
@@ -18,7 +18,7 @@ export function otherNetwork(
   name: string,
   network: string,
 ): { readonly why: string; readonly next: string } {
-  const known = toNetwork(name);
+  const known = sellersNetwork(name);
   if (known !== undefined)
     return {
       why: `is for Solana ${clusterOf(known)}, and this client is on ${clusterOf(network)}`,
