@@ -5,6 +5,7 @@ import { isRecord } from '../../src/internal/record.js';
 import { hasCode } from '../../src/internal/error-code.js';
 import { parseJson } from '../../src/internal/parse.js';
 import { toNetwork, SOLANA_MAINNET } from '../../src/network.js';
+import { withoutKeysOfOthers } from '../node/variables.js';
 import { fromEnvironment } from './environment.js';
 import { NODE_NAMES, type Layer, type NodeOptions } from './layer.js';
 import { configFolder, stateFolder, expandHome } from './paths.js';
@@ -36,14 +37,19 @@ export interface GlobalFlags {
 
 /**
  * Returns the settings of a command. Flags override the environment, and both override the
- * configuration file; in `policy`, each cap by itself. Throws `ConfigError` (`invalid_option`).
+ * configuration file; in `policy`, each cap by itself. A key goes to no address of a higher source.
+ * Throws `ConfigError` (`invalid_option`).
  */
 export function readSettings(
   flags: GlobalFlags,
   env: Readonly<Record<string, string | undefined>>,
 ): Settings {
   const file = readConfigFile(flags.config ?? (env['EXACT_CHANGE_CONFIG'] || undefined), env);
-  const merged = [file?.layer ?? {}, ...fromEnvironment(env), fromFlags(flags)].reduce(over, {});
+  const environment = fromEnvironment(env).reduce(joined, {});
+  const merged = [file?.layer ?? {}, environment, fromFlags(flags)].reduce(
+    (lower, higher) => joined(withoutKeysOfOthers(lower, higher), higher),
+    {},
+  );
   return {
     autoSwap: true,
     ...merged,
@@ -66,9 +72,9 @@ export function nodeOptions(settings: Settings): NodeOptions {
   );
 }
 
-function over(lower: Layer, upper: Layer): Layer {
-  const defined = Object.entries(upper).filter(([, value]) => value !== undefined);
-  const policy = { ...lower.policy, ...upper.policy };
+function joined(lower: Layer, higher: Layer): Layer {
+  const defined = Object.entries(higher).filter(([, value]) => value !== undefined);
+  const policy = { ...lower.policy, ...higher.policy };
   return { ...lower, ...Object.fromEntries(defined), policy };
 }
 

@@ -4,7 +4,7 @@ import { createClient, isExactChangeError, type ExactChangeError } from '../../s
 import { refuse } from '../../src/internal/options.js';
 import { fileJournal } from '../journals/file.js';
 import { fromFile } from './key-file.js';
-import { clientVariables, readVariables, type Readings } from './variables.js';
+import { clientVariables, readVariables, withoutKeysOfOthers, type Readings } from './variables.js';
 
 const READINGS: Readings<ClientOptions> = {
   ...clientVariables,
@@ -35,15 +35,9 @@ export function clientFromEnv(
   );
   const read = Object.entries(env).filter(([name]) => !replaced.includes(name));
   const readings = readVariables(Object.fromEntries(read), READINGS);
-  const merged = [...readings, options].reduce<ClientOptions>(
-    (sum, next) => ({
-      ...{ ...sum, ...given(next) },
-      policy: { ...sum.policy, ...given(next.policy) },
-    }),
-    {},
-  );
+  const lower = withoutKeysOfOthers(readings.reduce<ClientOptions>(joined, {}), options);
   try {
-    return createClient(merged);
+    return createClient(joined(lower, options));
   } catch (error) {
     throw isExactChangeError(error, 'invalid_option') ? byVariable(error, options) : error;
   }
@@ -64,6 +58,11 @@ function byVariable(
   return refuse(variable, error.message.replace(`Option ${option} `, ''), 'Variable');
 }
 
+function joined(lower: ClientOptions, higher: ClientOptions): ClientOptions {
+  const policy = { ...lower.policy, ...given(higher.policy) };
+  return { ...lower, ...given(higher), policy };
+}
+
 /** Leaves out undefined fields, because they would undo a cap of the environment. */
 function given<T extends object>(fields: T | undefined): Partial<T> {
   const copy: Partial<T> = { ...fields };
@@ -74,16 +73,11 @@ function given<T extends object>(fields: T | undefined): Partial<T> {
 
 const WALLETS = ['WALLET_SECRET_KEY', 'EXACT_CHANGE_KEY_FILE'];
 
-/**
- * Variables that an option replaces: their options and this option exclude each other, or they are
- * the key for another address than the caller's.
- */
+/** Variables that an option replaces, because their options and this option exclude each other. */
 const REPLACES: readonly (readonly [option: keyof ClientOptions, names: readonly string[]])[] = [
   ['signer', WALLETS],
   ['walletSecretKey', WALLETS],
   ['walletSeed', WALLETS],
   ['connection', ['SOLANA_RPC_URL']],
-  ['apiUrl', ['EXACT_CHANGE_API_KEY']],
-  ['jupiterUrl', ['JUPITER_API_KEY']],
   ['transport', ['EXACT_CHANGE_API_URL', 'EXACT_CHANGE_API_KEY']],
 ];

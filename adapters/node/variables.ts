@@ -65,3 +65,22 @@ function flag(name: string, text: string): boolean {
   if (text !== 'true' && text !== 'false') throw refuse(name, 'must be true or false.');
   return text === 'true';
 }
+
+/** Options for addresses, each with the option for the key that goes there. */
+const KEYS = [
+  ['apiUrl', 'apiKey'],
+  ['jupiterUrl', 'jupiterApiKey'],
+] as const;
+
+type AddressOptions = Pick<ClientOptions, (typeof KEYS)[number][number]>;
+
+/**
+ * Returns the options of a source without each key for an address that a higher source replaces: a
+ * key goes to no other address than the one that it was given for.
+ */
+export function withoutKeysOfOthers<T extends AddressOptions>(lower: T, higher: AddressOptions): T {
+  const copy = { ...lower };
+  for (const [address, key] of KEYS)
+    if (higher[address] !== undefined) Reflect.deleteProperty(copy, key);
+  return copy;
+}

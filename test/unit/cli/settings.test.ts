@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createClient } from 'exact-change';
 import { afterAll, describe, expect, it } from 'vitest';
 import { configFolder, stateFolder } from '../../../adapters/cli/paths.js';
-import { nodeOptions, readSettings } from '../../../adapters/cli/settings.js';
+import { nodeOptions, readSettings, type Settings } from '../../../adapters/cli/settings.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'exact-change-settings-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -38,6 +38,30 @@ describe('settings', () => {
     expect(readSettings({ rpcUrl: ['https://flag.example.com'] }, env).rpcUrl).toEqual([
       'https://flag.example.com',
     ]);
+  });
+
+  it('have no key of a lower source for an address of a higher source', () => {
+    const env = {
+      ...withFile({ apiUrl: 'https://a.example.com', apiKey: 'a', jupiterApiKey: 'j' }),
+      EXACT_CHANGE_API_URL: 'https://b.example.com',
+    };
+    const keys = (settings: Settings) => [settings.apiKey, settings.jupiterApiKey];
+    expect(keys(readSettings({}, env))).toEqual([undefined, 'j']);
+    expect(keys(readSettings({}, { ...env, EXACT_CHANGE_API_KEY: 'b' }))).toEqual(['b', 'j']);
+    const flags = { jupiterUrl: 'https://other.example.com' };
+    expect(keys(readSettings(flags, { ...env, JUPITER_API_KEY: 'k' }))).toEqual([
+      undefined,
+      undefined,
+    ]);
+  });
+
+  it('send a key to the address of a lower source, or of the same source', () => {
+    const { EXACT_CHANGE_CONFIG } = withFile({ apiUrl: 'https://a.example.com' });
+    const env = {
+      ...{ EXACT_CHANGE_CONFIG, EXACT_CHANGE_API_KEY: 'a' },
+      ...{ JUPITER_API_KEY: 'j', JUPITER_URL: 'https://jupiter.example.com' },
+    };
+    expect(readSettings({}, env)).toMatchObject({ apiKey: 'a', jupiterApiKey: 'j' });
   });
 
   it('take an empty variable for an absent one', () => {
