@@ -1,6 +1,7 @@
 import { isExactChangeError, ProtocolError } from '../errors.js';
 import type { Emit } from '../events.js';
 import { startDeadline, throwIfAborted } from '../internal/abort.js';
+import { dropBody } from '../internal/drop-body.js';
 import type { Call } from '../internal/request.js';
 import type { OpenPayment } from '../journal/open-payment.js';
 import { detectTerms } from '../protocols/protocol.js';
@@ -79,7 +80,7 @@ async function presentAhead(
   forgetStableTerms(context, call);
   if (first.attempt.state === 'settled') throw alreadySpent(first, shown.rejected.response);
   if (terms === undefined) throw shown.rejected;
-  shown.rejected.response?.body?.cancel().catch(() => undefined);
+  dropBody(shown.rejected.response);
   const next = { ...buying, id: newId(context) };
   return presentOrResign(context, await sign(terms, next), next, sign);
 }

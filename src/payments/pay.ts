@@ -2,6 +2,7 @@ import { isExactChangeError, type ExactChangeError, type Moved } from '../errors
 import { amendError } from '../errors/amend.js';
 import { parseBoolean } from '../config/parse-options.js';
 import { throwIfAborted, untilAborted } from '../internal/abort.js';
+import { dropBody } from '../internal/drop-body.js';
 import { isCrossOrigin } from '../internal/origin.js';
 import type { Call } from '../internal/request.js';
 import type { OpenPayment } from '../journal/open-payment.js';
@@ -30,8 +31,6 @@ import { reasons, swapEngine } from './on-demand.js';
 
 const resigning = /* @__PURE__ */ lazyPart(() => import('./execute/resign.js'));
 const payingAhead = /* @__PURE__ */ lazyPart(() => import('./pay-ahead.js'));
-/** Reason for cancelling a body: without one, Node makes an error with a stack each time. */
-const NOT_READ = 'not read';
 
 /** Options of one call, besides its request. */
 export interface CallOptions {
@@ -68,14 +67,17 @@ export async function payForCall(
     return resign === undefined
       ? presentAlone(context, first, buying)
       : resign.presentOrResign(context, first, buying, sign);
+  }).catch((error: unknown) => {
+    // An error that shows another answer leaves the 402 unread, and so does an abort.
+    if (!isExactChangeError(error) || error.response !== unpaid) dropBody(unpaid);
+    throw error;
   });
   if (!isExactChangeError(terms)) {
     makeRoom(memory.charging);
     memory.charging.add(new URL(call.url).origin);
     void ahead?.then((part) => part?.noteTerms(context, call, { terms, unpaid, at, paid }));
   }
-  // Nothing reads the 402 any more, and an unread body keeps its connection.
-  unpaid.body?.cancel(NOT_READ).catch(() => undefined);
+  dropBody(unpaid);
   return paid;
 }
 

@@ -1,6 +1,7 @@
 import type { ClientConfig } from '../config/options.js';
 import { isExactChangeError } from '../errors.js';
 import { askedWait, MAX_WAIT_MS, withJitter } from '../internal/backoff.js';
+import { dropBody } from '../internal/drop-body.js';
 import { isObject } from '../internal/record.js';
 import type { Call } from '../internal/request.js';
 
@@ -25,8 +26,7 @@ export async function sendUnpaid(
     if (response !== undefined && response.status !== 503) return response;
     const wait = response === undefined ? undefined : askedWait(response.headers, runtime.now());
     if (response !== undefined && (wait ?? 0) > MAX_WAIT_MS) return response;
-    // An unread body keeps its connection.
-    response?.body?.cancel().catch(() => undefined);
+    dropBody(response);
     await runtime.sleep(
       withJitter(wait ?? Math.min(FIRST_WAIT_MS * 2 ** tries, MAX_WAIT_MS), runtime),
       call.signal,

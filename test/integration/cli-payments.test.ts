@@ -152,6 +152,19 @@ describe('exact-change fetch', () => {
     expect(stderr).not.toContain('canary');
   });
 
+  it.each([
+    ['a call', ['--max', '0.001'], JSON.stringify(envelopeV2([offerOf(sandbox)])), 3],
+    ['a plan', ['--dry-run'], '{', 4],
+  ])('ends after an error of %s, although the page of the 402 never ends', async (...row) => {
+    const [, flags, terms, code] = row;
+    const wallet = await buyer({ USDC: '1' });
+    const seller = await sellerOfTest((_, response) => {
+      const header = Buffer.from(terms).toString('base64');
+      response.writeHead(402, { 'payment-required': header }).write('<p>');
+    });
+    expect((await command.run(['fetch', ...flags, seller.url], wallet)).code).toBe(code);
+  });
+
   it('prints the cost and signs nothing with --dry-run', async () => {
     const wallet = await buyer({ SOL: '0.5' });
     const { code, stdout } = await command.run(['fetch', '--dry-run', url], wallet);

@@ -12,9 +12,12 @@ import {
   termsOf,
   type SellerOptions,
 } from '../helpers/fetch-seller.js';
+import { failureOf } from '../helpers/payer.js';
 import { PRICE, startTwins, type Recorder, type Twins } from '../helpers/fetch-twins.js';
 import { useSandbox } from '../helpers/sandbox.js';
 
+/** Asks the seller to answer the paid request with 402 too. */
+const REFUSED = { headers: { 'x-refused': 'yes' } };
 const MEGABYTE = 1024 * 1024;
 const large = Buffer.alloc(12 * MEGABYTE, 'abcdefghijklmnopqrstuvwxyz');
 
@@ -271,7 +274,11 @@ describe('several calls', () => {
     expect(ports.size).toBe(1);
   });
 
-  it('leave no connection open for the unread page of a 402', async () => {
+  it.each<[string, (url: string) => Promise<unknown>]>([
+    ['paid', async (url) => (await buyer.client.fetch(url)).text()],
+    ['planned', (url) => buyer.client.plan(url)],
+    ['paid in vain', (url) => failureOf(buyer.client.fetch(url, REFUSED), 'payment_rejected')],
+  ])('leave no connection open for the unread page of a 402 that is %s', async (_, call) => {
     const open = new Set<Socket>();
     const page = '<p>pay</p>'.repeat(100_000);
     const { url } = await seller({
@@ -283,9 +290,10 @@ describe('several calls', () => {
           .writeHead(402, { 'content-type': 'text/html', 'payment-required': header })
           .end(page);
       },
+      serve: (request, response) =>
+        void response.writeHead(request.headers['x-refused'] === undefined ? 200 : 402).end(),
     });
-    for (let turn = 0; turn < 10; turn += 1)
-      expect(await (await buyer.client.fetch(url)).text()).toBe('served');
+    for (let turn = 0; turn < 10; turn += 1) await call(`${url}/${turn}`);
     await vi.waitFor(() => expect(open.size).toBeLessThanOrEqual(2));
   });
 });

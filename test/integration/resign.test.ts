@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { receiptOf, type ClientOptions } from 'exact-change';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { until } from '../helpers/chain.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
@@ -64,6 +64,20 @@ describe('a seller that refuses the first payment and sends new terms', () => {
       (await usedOf(payer)) === '0.01' ? true : undefined,
     );
     expect(await settledOf(payer)).toBe(1);
+  });
+
+  it('keeps no connection for its first refusal, which nothing reads', async () => {
+    const payer = await holder();
+    const closed = vi.fn();
+    const said = { ...terms(), error: 'No matching payment requirements' };
+    const seller = await selling([
+      (response) => {
+        const header = Buffer.from(JSON.stringify(said)).toString('base64');
+        response.once('close', closed).writeHead(402, { 'payment-required': header }).write('<p>');
+      },
+    ]);
+    expect((await payer.client.fetch(seller.url)).status).toBe(200);
+    await vi.waitFor(() => expect(closed).toHaveBeenCalled());
   });
 
   it('gets less if it asks for less', async () => {

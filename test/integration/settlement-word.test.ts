@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { receiptOf, type ClientOptions } from 'exact-change';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { envelopeV1, envelopeV2 } from '../fixtures/malformed-402.js';
 import { landed, until } from '../helpers/chain.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
@@ -302,6 +302,23 @@ describe('a pending settlement', () => {
     const seller = await selling(2, [settledButSaid(2, 'settlement_pending'), serve]);
     expect((await payer.client.fetch(seller.url)).status).toBe(200);
     expect([seller.paid.length, payments(payer)]).toEqual([2, 1]);
+  });
+});
+
+describe('a refusal of a settled payment', () => {
+  it('keeps no connection when the payment is presented once more', async () => {
+    const payer = await holder();
+    const closed = vi.fn();
+    const seller = await selling(2, [
+      async (shown) => {
+        const { transaction } = await shown.settle();
+        const said = { success: false, errorReason: 'settlement_pending', transaction };
+        shown.response.once('close', closed).writeHead(402, settlementHeader(said)).write('<p>');
+      },
+      serve,
+    ]);
+    expect((await payer.client.fetch(seller.url)).status).toBe(200);
+    await vi.waitFor(() => expect(closed).toHaveBeenCalled());
   });
 });
 

@@ -1,4 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
+import { isExactChangeError } from 'exact-change';
+import { dropBody } from '../../../src/internal/drop-body.js';
 import { readUpTo } from '../../../src/internal/read-up-to.js';
 import { cleanForTerminal } from '../clean.js';
 import type { Terminal } from '../terminal.js';
@@ -75,6 +77,12 @@ async function* chunksOf(body: ReadableStream<Uint8Array> | null): AsyncIterable
 export function headText({ status, statusText, headers }: Response): string {
   const lines = [...headers].map(([name, value]) => `${name}: ${value}`);
   return `${[`HTTP/1.1 ${status} ${statusText}`.trim(), ...lines].join('\n')}\n\n`;
+}
+
+/** Throws an error again, without its answer: an unread body would keep the command alive. */
+export function dropAnswer(error: unknown): never {
+  if (isExactChangeError(error)) dropBody(error.response);
+  throw error;
 }
 
 /** A text of Node holds half a billion characters, and JSON may write a byte as six of them. */

@@ -16,7 +16,7 @@ import { createInterruption, Interrupted, type Interruption } from '../interrupt
 import { planText } from '../plan-text.js';
 import { createProgress, type Progress } from '../progress.js';
 import type { Command, Invocation, Report } from '../report.js';
-import { bodyJson, headText, intoFile, intoStdout, type Sink } from './answer.js';
+import { bodyJson, dropAnswer, headText, intoFile, intoStdout, type Sink } from './answer.js';
 import { readRequest, readUrl, type RequestFlags } from './curl.js';
 
 /** Milliseconds that the body of a paid answer has after Ctrl-C. */
@@ -56,7 +56,7 @@ export const fetchCommand: Command<FetchFlags> = async (invocation) => {
         if (progress !== undefined) client.on('*', progress.listener);
         progress?.step(`asking ${call.url.host}`);
         if (flags.dryRun !== true) return pay(client.fetch, call, invocation, interruption);
-        const plan = await client.plan(call.url, call.init);
+        const plan = await client.plan(call.url, call.init).catch(dropAnswer);
         return { json: { plan }, text: planText(plan, network) };
       },
       ({ wallet, network, settings }) => {
@@ -99,7 +99,7 @@ async function pay(
   let response: Response | undefined;
   let timer: NodeJS.Timeout | undefined;
   try {
-    response = await fetch(url, { ...init, signal: call.signal });
+    response = await fetch(url, { ...init, signal: call.signal }).catch(dropAnswer);
     if (flags.json === true) {
       // An answer counts as delivered once it is read, and --json prints it at the end. A command
       // that is killed in the wait for the chain must not have read it. Ctrl-C ends only the wait,

@@ -1,6 +1,7 @@
 import { SettlementError, type ErrorInit, type Moved } from '../../errors.js';
 import type { Emit } from '../../events.js';
 import { onAbort, throwIfAborted, untilAborted } from '../../internal/abort.js';
+import { dropBody } from '../../internal/drop-body.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
 import type { PaymentContext } from '../context.js';
 import { outdateOffers } from '../memory.js';
@@ -43,6 +44,7 @@ export async function afterRefusal(
     );
   throwIfAborted(call.signal);
   const mayPresent = askFirst && open.attempt.state === 'settled' && mayRepeat(open, showing);
+  if (mayPresent) dropBody(first.response);
   const shown = mayPresent ? await presentOnce(context, open, showing, within) : first;
   if ('isAwaited' in shown) return shown;
   const rejected = rejection(open, shown, showing.moved);

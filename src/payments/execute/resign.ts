@@ -1,5 +1,6 @@
 import { PolicyError } from '../../errors.js';
 import { throwIfAborted } from '../../internal/abort.js';
+import { dropBody } from '../../internal/drop-body.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
 import type { Attempt } from '../../journal/types.js';
 import { detectTerms } from '../../protocols/protocol.js';
@@ -38,12 +39,18 @@ export async function presentOrResign(
   });
   if ('response' in shown) return shown.response;
   if (second === undefined) throw shown.rejected;
-  const shownSecond = await present(context, second, buying);
-  if ('response' in shownSecond) return shownSecond.response;
-  // The second error must not say that funds are untouched if the first payment may have landed.
-  throw first.attempt.state !== 'unsettled' && shownSecond.rejected.funds === 'untouched'
-    ? shown.rejected
-    : shownSecond.rejected;
+  let unread = shown.rejected.response;
+  try {
+    const shownSecond = await present(context, second, buying);
+    if ('response' in shownSecond) return shownSecond.response;
+    const { rejected } = shownSecond;
+    if (first.attempt.state === 'unsettled' || rejected.funds !== 'untouched') throw rejected;
+    // The second error must not say that funds are untouched if the first payment may have landed.
+    unread = rejected.response;
+    throw shown.rejected;
+  } finally {
+    dropBody(unread);
+  }
 }
 
 /**

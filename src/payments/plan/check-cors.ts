@@ -1,4 +1,5 @@
 import { ProtocolError } from '../../errors.js';
+import { dropBody } from '../../internal/drop-body.js';
 import type { Call } from '../../internal/request.js';
 import { protocolOf } from '../../protocols/protocol.js';
 import type { PaymentRequired } from '../../protocols/types.js';
@@ -27,7 +28,7 @@ export async function checkCors(
     const headers = [...call.headers(url), ...extra];
     const options = { method, headers, signal, redirect: 'manual', cache: 'no-store' } as const;
     const response = await config.fetch(url, options);
-    response.body?.cancel().catch(() => undefined);
+    dropBody(response);
   };
   const isAllowed = await send([header, '']).then(
     () => true,
