@@ -1,4 +1,4 @@
-import type { ClientConfig, ClientOptions } from './config/options.js';
+import type { ClientOptions } from './config/options.js';
 import { parseOptions } from './config/parse-options.js';
 import { ConfigError, isExactChangeError, type ExactChangeError } from './errors.js';
 import {
@@ -18,7 +18,7 @@ import type { PayOptions, Payment } from './payments/pay-header.js';
 import { sendUnpaid } from './payments/send-unpaid.js';
 import type { CapUse } from './policy/cap-use.js';
 import type { Plan } from './policy/plan.js';
-import { detectTerms } from './protocols/protocol.js';
+import type { detectTerms } from './protocols/protocol.js';
 import type { PaymentRequired } from './protocols/types.js';
 import type { FreedReceipt, Receipt, ReceiptFilter, SwapResult } from './receipt.js';
 import type { SwapQuote, SwapRequest, UiSwapRequest } from './swaps/types.js';
@@ -121,6 +121,7 @@ export interface Composition {
 /** @internal */
 export interface ClientParts extends Parts {
   readonly createEngine: typeof createEngine;
+  readonly detectTerms: typeof detectTerms;
   /** Returns the logger of payment steps if the `logger` option is absent. */
   readonly logger?: () => Logger | undefined;
 }
@@ -133,7 +134,6 @@ export function buildClient(
 ): Client {
   const config = parseOptions(options, runtime);
   const events = createEvents(config.runtime.now);
-  let loading: Promise<Engine> | undefined;
   let loaded: Engine | undefined;
   let closed = false;
   const loadParts = loadOnce(load);
@@ -142,6 +142,8 @@ export function buildClient(
     const logger = config.logger ?? parts.logger?.();
     const steps = logger === undefined ? undefined : await stepLog();
     loaded = await parts.createEngine(config, events, parts);
+    // `close` has not waited for this engine.
+    if (closed) loaded.close().catch(() => undefined);
     if (logger !== undefined) steps?.logSteps(events, logger, config.network);
     return loaded;
   });
@@ -151,19 +153,17 @@ export function buildClient(
         details: {},
       });
   };
-  const engine = async (): Promise<Engine> => {
+  const engine = async (signal?: AbortSignal): Promise<Engine> => {
     checkOpen();
-    const started = await (loading = start());
+    const started = await start(signal);
     checkOpen();
     return started;
   };
-  const detect = async (response: Response, signal?: AbortSignal) =>
-    response.status === 402
-      ? detectTerms((await loadParts()).protocols, response, {
-          timeoutMs: config.timeouts.terms,
-          signal,
-        })
-      : undefined;
+  const detect = async (response: Response, signal?: AbortSignal) => {
+    if (response.status !== 402) return undefined;
+    const { protocols, detectTerms } = await loadParts(signal);
+    return detectTerms(protocols, response, { timeoutMs: config.timeouts.terms, signal });
+  };
   return {
     address: config.signer.address,
     async fetch(input, init) {
@@ -175,17 +175,13 @@ export function buildClient(
       try {
         // Await only a payment ahead: without one, the request leaves at once, as with plain fetch.
         const ahead = call.paysItself || closed ? undefined : loaded?.payAhead(call, callOptions);
-        const paidAhead = ahead === undefined ? undefined : await ahead;
-        if (paidAhead !== undefined) return paidAhead;
+        const paidAhead = ahead && (await ahead);
+        if (paidAhead) return paidAhead;
         const unpaid = await sendUnpaid(call, config);
         if (unpaid.status !== 402 || call.paysItself) return unpaid;
         const terms = await detect(unpaid, call.signal).catch(asUnreadable);
         if (terms === undefined) return unpaid;
-        const paid = await (await engine()).purchase(call, unpaid, terms, callOptions);
-        // The paid request goes straight to the redirect's target, so its response does not tell of
-        // the redirect.
-        if (unpaid.redirected) Object.defineProperty(paid, 'redirected', { value: true });
-        return paid;
+        return await (await engine(call.signal)).purchase(call, unpaid, terms, callOptions);
       } finally {
         call.forget();
       }
@@ -194,31 +190,36 @@ export function buildClient(
       const send: typeof fetch = (sent, sentInit) =>
         config.fetch(sent, markOwnRequest({ ...sentInit }));
       const call = captureCall(send, input, init, headers);
-      if (call === undefined) throw await refusedByFetch(config, input, init);
+      if (call === undefined) {
+        // Plain fetch says why it refuses them.
+        await config.fetch(input, init);
+        throw new TypeError('These arguments make no request.');
+      }
       const unpaid = await sendUnpaid(call, config);
       call.forget();
       const terms = await detect(unpaid, call.signal);
-      return (await engine()).plan(call, unpaid, terms);
+      return (await engine(call.signal)).plan(call, unpaid, terms);
     },
     // These four copy options and requests, because the caller may change them while code loads.
     async pay(paymentRequired, payOptions) {
       const optionsCopy = { ...payOptions };
-      return (await engine()).pay(paymentRequired, optionsCopy);
+      return (await engine(optionsCopy.signal)).pay(paymentRequired, optionsCopy);
     },
     async swap(request, swapOptions) {
       const requestCopy = { ...request };
-      const noWorseThan = swapOptions?.noWorseThan && { ...swapOptions.noWorseThan };
-      const optionsCopy = { ...swapOptions, ...(noWorseThan && { noWorseThan }) };
-      return (await engine()).swap(requestCopy, optionsCopy);
+      const { noWorseThan } = swapOptions ?? {};
+      const optionsCopy = { ...swapOptions, noWorseThan: noWorseThan && { ...noWorseThan } };
+      return (await engine(optionsCopy.signal)).swap(requestCopy, optionsCopy);
     },
     async quote(request, quoteOptions) {
-      const [requestCopy, signal] = [{ ...request }, quoteOptions?.signal];
-      return (await engine()).quote(requestCopy, signal);
+      const requestCopy = { ...request };
+      const signal = quoteOptions?.signal;
+      return (await engine(signal)).quote(requestCopy, signal);
     },
     async balance(mint, balanceOptions) {
       const mints = mint === undefined ? undefined : [mint].flat();
       const signal = balanceOptions?.signal;
-      return (await engine()).balance(mints, signal);
+      return (await engine(signal)).balance(mints, signal);
     },
     parse: (response) => detect(response),
     async *receipts(filter = {}) {
@@ -231,8 +232,7 @@ export function buildClient(
     async close() {
       closed = true;
       // Do not wait while code loads, which may never end: nothing has started yet.
-      if (loaded === undefined) loading?.then((engine) => engine.close()).catch(() => undefined);
-      else await loaded.close();
+      await loaded?.close();
     },
   };
 }
@@ -241,16 +241,4 @@ export function buildClient(
 function asUnreadable(error: unknown): ExactChangeError {
   if (isExactChangeError(error)) return error;
   throw error;
-}
-
-/** Returns the error that plain fetch gives for arguments that it refuses. */
-async function refusedByFetch(
-  config: ClientConfig,
-  input: RequestInfo | URL,
-  init: RequestInit | undefined,
-): Promise<unknown> {
-  return config.fetch(input, init).then(
-    () => new TypeError('These arguments make no request.'),
-    (error: unknown) => error,
-  );
 }

@@ -94,7 +94,7 @@ export async function inspectSwap(
   };
   // Copy the bytes, because the caller may change them between the verdict and the recomposition.
   const copy = transaction instanceof Uint8Array ? Uint8Array.from(transaction) : transaction;
-  const { inspectOver } = await inspectEngine();
+  const { inspectOver } = await inspectEngine(signal);
   return inspectOver(settings, copy, bounds, signal);
 }
 

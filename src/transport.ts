@@ -1,4 +1,5 @@
 import type { OfferRefusal } from './errors.js';
+import { untilAborted } from './internal/abort.js';
 import { requireObject } from './internal/options.js';
 import type { X402Version } from './protocols/types.js';
 import type { Address } from './solana/types.js';
@@ -179,17 +180,22 @@ export function isSigned(request: object = {}): boolean {
   return (signedSwap ?? signedPayment) !== undefined;
 }
 
-/** @internal Returns a transport that its first call loads. */
+/**
+ * @internal Returns a transport that its first call loads. A call stops waiting for the code when
+ * its signal fires.
+ */
 export function transportOf(load: (request: object) => Promise<Transport>): Transport {
-  const loaded = (request: object): Promise<Transport> => {
+  const loaded = ([request, options]: LoadingCall): Promise<Transport> => {
     requireObject(request, 'request');
-    return load(request);
+    return untilAborted(load(request), options?.signal);
   };
   return {
-    quote: async (...args) => (await loaded(args[0])).quote(...args),
-    buildSwap: async (...args) => (await loaded(args[0])).buildSwap(...args),
-    balance: async (...args) => (await loaded(args[0])).balance(...args),
-    parsePayment: async (...args) => (await loaded(args[0])).parsePayment(...args),
-    autoPay: async (...args) => (await loaded(args[0])).autoPay(...args),
+    quote: async (...args) => (await loaded(args)).quote(...args),
+    buildSwap: async (...args) => (await loaded(args)).buildSwap(...args),
+    balance: async (...args) => (await loaded(args)).balance(...args),
+    parsePayment: async (...args) => (await loaded(args)).parsePayment(...args),
+    autoPay: async (...args) => (await loaded(args)).autoPay(...args),
   };
 }
+
+type LoadingCall = readonly [request: object, options?: TransportOptions | undefined];

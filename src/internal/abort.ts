@@ -55,7 +55,7 @@ export function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefine
     // Listen to the work first: what a caller passes in place of a signal may throw.
     const settled = work.then(resolve, reject);
     if (signal.aborted) reject(signal.reason);
-    void settled.finally(onAbort(signal, () => reject(signal.reason)));
+    else void settled.finally(onAbort(signal, () => reject(signal.reason)));
   });
 }
 

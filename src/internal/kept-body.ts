@@ -1,5 +1,5 @@
 import { ProtocolError } from '../errors.js';
-import { onAbort, startDeadline } from './abort.js';
+import { startDeadline, untilAborted } from './abort.js';
 import { isObject } from './record.js';
 import { readUpTo } from './read-up-to.js';
 
@@ -154,11 +154,7 @@ async function readKept(
 ): Promise<Uint8Array<ArrayBuffer>> {
   const deadline = startDeadline(BODY_WAIT_MS, signal);
   try {
-    const ended = new Promise<undefined>((resolve) => {
-      if (deadline.signal.aborted) resolve(undefined);
-      else onAbort(deadline.signal, () => resolve(undefined));
-    });
-    const kept = await Promise.race([whole, ended]);
+    const kept = await untilAborted(whole, deadline.signal).catch(() => undefined);
     if (kept !== undefined) return kept;
   } finally {
     deadline.end();

@@ -1,16 +1,20 @@
 import { ConfigError, type Funds } from '../errors.js';
+import { untilAborted } from './abort.js';
 
 /**
  * Returns a function that loads once for all its callers. After a failed load, as in a page that
- * was offline, or from a node that was down, the next call loads again.
+ * was offline, or from a node that was down, the next call loads again. A caller stops waiting when
+ * its signal fires, because a file may never arrive.
  */
-export function loadOnce<T>(load: () => Promise<T>): () => Promise<T> {
+export function loadOnce<T>(load: () => Promise<T>): (signal?: AbortSignal) => Promise<T> {
   let loading: Promise<T> | undefined;
-  return () =>
-    (loading ??= load().catch((error: unknown) => {
+  return (signal) => {
+    const loaded = (loading ??= load().catch((error: unknown) => {
       loading = undefined;
       throw error;
     }));
+    return untilAborted(loaded, signal);
+  };
 }
 
 /**
@@ -20,17 +24,20 @@ export function loadOnce<T>(load: () => Promise<T>): () => Promise<T> {
  *
  * Mark the call as pure, or a bundler keeps all code that a module loads by it.
  *
- * @returns A function that loads the code; `funds` is the state of the caller's money before.
+ * @returns A function that loads the code, as {@link loadOnce} does; `funds` is the state of the
+ *   caller's money before.
  */
-export function lazyPart<T>(load: () => Promise<T>): (funds?: Funds) => Promise<T> {
+export function lazyPart<T>(
+  load: () => Promise<T>,
+): (signal?: AbortSignal, funds?: Funds) => Promise<T> {
   const code = loadOnce(load);
-  return async (funds = 'untouched') => {
-    try {
-      return await code();
-    } catch (cause) {
-      throw missing(funds, cause);
-    }
-  };
+  return (signal, funds = 'untouched') =>
+    untilAborted(
+      code().catch((cause: unknown) => {
+        throw missing(funds, cause);
+      }),
+      signal,
+    );
 }
 
 function missing(funds: Funds, cause: unknown): ConfigError {

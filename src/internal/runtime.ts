@@ -1,5 +1,5 @@
 import { crypto } from '@noble/hashes/crypto';
-import { onAbort } from './abort.js';
+import { untilAborted } from './abort.js';
 
 /** Everything impure that the core needs, injected so that tests control time and chance. */
 export interface Runtime {
@@ -22,21 +22,15 @@ export function sinceThen(runtime: Pick<Runtime, 'now'>, at: number): number {
 }
 
 function wait(ms: number, signal: AbortSignal | undefined, background: boolean): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted === true) return reject(signal.reason);
-    let forget = (): void => undefined;
-    const timer = setTimeout(() => {
-      forget();
-      resolve();
-    }, ms);
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const passed = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
     // Node's timers are objects with `unref`; a browser's timers are numbers.
     if (background && typeof timer === 'object') timer.unref();
-    if (signal === undefined) return;
-    forget = onAbort(signal, () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    });
   });
+  const waited = untilAborted(passed, signal);
+  waited.catch(() => clearTimeout(timer));
+  return waited;
 }
 
 /** The runtime's own clock, timers and randomness. */

@@ -46,8 +46,11 @@ export interface PaymentContext extends Coordination {
   /** Reads from the chain which transactions touched the accounts that payments leave from. */
   readonly histories: Histories;
   readonly blockhashes: BlockhashSource;
-  /** Resolves when the node has shown that it serves the client's network. Asks it only once. */
-  ready(): Promise<void>;
+  /**
+   * Resolves when the node has shown that it serves the client's network, or rejects with the
+   * signal's reason if that comes first. Asks the node only once.
+   */
+  ready(signal?: AbortSignal): Promise<void>;
   /** Each purchase waits for its turn, so that many at once do not block the event loop. */
   readonly nextTurn: NextTurn;
   /** Aborts work in the background when the client closes. */

@@ -82,12 +82,15 @@ export async function createEngine(config: Config, events: Events, parts: Parts)
     payAhead: (call, options) =>
       payAhead(context, call, options)?.then((paid) => paid && thenTopUp(paid)),
     plan: async (call, unpaid, terms) =>
-      (await swapEngine()).makePlan(context, call, unpaid, terms),
+      (await swapEngine(call.signal)).makePlan(context, call, unpaid, terms),
     pay: async (paymentRequired, options) =>
-      (await payingHeader()).payHeader(context, paymentRequired, options).then(thenTopUp),
-    swap: async (request, options) => (await swapEngine()).swap(context, request, options),
-    quote: async (request, signal) => (await swapEngine()).quote(context, request, signal),
-    balance: async (mints, signal) => (await swapEngine()).balance(context, mints, signal),
+      (await payingHeader(options.signal))
+        .payHeader(context, paymentRequired, options)
+        .then(thenTopUp),
+    swap: async (request, options) =>
+      (await swapEngine(options.signal)).swap(context, request, options),
+    quote: async (request, signal) => (await swapEngine(signal)).quote(context, request, signal),
+    balance: async (mints, signal) => (await swapEngine(signal)).balance(context, mints, signal),
     async *receipts(filter) {
       yield* (await swapEngine()).listReceipts(context, filter);
     },

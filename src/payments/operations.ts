@@ -2,7 +2,6 @@ import { parseBoolean } from '../config/parse-options.js';
 import { parseSwapRequest } from '../config/swap-request.js';
 import { parseAmount } from '../amount.js';
 import { refuse, refuseUnknown } from '../internal/options.js';
-import { untilAborted } from '../internal/abort.js';
 import type { Attempt } from '../journal/types.js';
 import { capsForSpends, type CapUse } from '../policy/cap-use.js';
 import { plainHost, readHost } from '../policy/hosts.js';
@@ -47,7 +46,7 @@ export async function swap(
   const { noWorseThan, signal } = options;
   const counted = parseBoolean('counted', options.counted ?? false);
   const emit = context.events.emitter(newId(context));
-  await untilAborted(context.ready(), signal);
+  await context.ready(signal);
   const resolved = parseSwapRequest(await inBaseUnits(context, request, signal), context.config);
   const task = { request: resolved, emit, signal, worst: noWorseThan && readWorst(noWorseThan) };
   const { inputMint, outputMint: mint } = resolved;

@@ -41,7 +41,7 @@ export async function payHeader(
   refuseUnknown(options, ['url', 'signal']);
   const { url, signal } = options;
   const startedAt = context.config.runtime.now();
-  const terms = await readTerms(context, paymentRequired, signal);
+  const terms = await untilAborted(readTerms(context, paymentRequired, signal), signal);
   const payUrl = url ?? terms.url;
   if (payUrl === undefined)
     throw refuse(

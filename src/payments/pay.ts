@@ -62,7 +62,7 @@ export async function payForCall(
         await (await reasons(call.signal)).checkCors(context, call, unpaid, terms);
     });
     // Load this before signing: a file that never arrives must not strand a signed payment.
-    const resign = config.policy.resign > 0 ? await resigning() : undefined;
+    const resign = config.policy.resign > 0 ? await resigning(call.signal) : undefined;
     const first = await sign(terms, buying);
     return resign === undefined
       ? presentAlone(context, first, buying)
@@ -78,6 +78,8 @@ export async function payForCall(
     void ahead?.then((part) => part?.noteTerms(context, call, { terms, unpaid, at, paid }));
   }
   dropBody(unpaid);
+  // The paid request goes straight to the redirect's target, so its response does not tell of it.
+  if (unpaid.redirected) Object.defineProperty(paid, 'redirected', { value: true });
   return paid;
 }
 
@@ -283,7 +285,7 @@ async function chooseOnce(
   refuse: RefuseOffer | undefined,
 ): Promise<Choice> {
   context.blockhashes.recent({ signal }).catch(() => undefined);
-  const ready = untilAborted(context.ready(), signal);
+  const ready = context.ready(signal);
   const { host } = new URL(place.url);
   const choosing = choose(context, terms, { host, signal, quote: false, refuse });
   const [network, choice] = await Promise.allSettled([ready, choosing]);

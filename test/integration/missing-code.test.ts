@@ -1,5 +1,10 @@
 import type { ServerResponse } from 'node:http';
-import { SOLANA_MAINNET, type ClientOptions } from 'exact-change';
+import {
+  SOLANA_MAINNET,
+  type Client,
+  type ClientOptions,
+  type PaymentRequired,
+} from 'exact-change';
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { useSandbox } from '../helpers/sandbox.js';
@@ -13,17 +18,25 @@ const RARE = '../../src/protocols/x402/rare.js';
 const SELDOM = '../../src/solana/rpc/rare-calls.js';
 const REASONS = '../../src/payments/reasons.js';
 const SWAPS = '../../src/payments/swap-engine.js';
-type Load = () => Promise<never>;
+const RESIGN = '../../src/payments/execute/resign.js';
+const HEADER = '../../src/payments/pay-header.js';
+const LOCAL = '../../adapters/local/operations.js';
+const INSPECT = '../../src/inspect-engine.js';
+const FILES = [RECOVERY, RARE, SELDOM, REASONS, SWAPS, RESIGN, HEADER, LOCAL, INSPECT];
+type Load = () => Promise<object>;
 const never: Load = () => new Promise(() => undefined);
 const offline: Load = () => Promise.reject(new TypeError('offline'));
 
 afterEach(() => {
-  for (const file of [RECOVERY, RARE, SELDOM, REASONS, SWAPS]) vi.doUnmock(file);
+  for (const file of FILES) vi.doUnmock(file);
   vi.resetModules();
 });
 
 /** Terms without a reason, so that the body may give the reason. */
 const terms = () => envelopeV2([offerOf(sandbox)], { error: undefined });
+
+/** The same terms as the caller of `client.pay` gives them. */
+const offered = () => ({ x402Version: 2, accepts: [offerOf(sandbox)] }) as PaymentRequired;
 
 const otherDecimals = () => ({ extra: { feePayer: sandbox.feePayer, decimals: 9 } });
 
@@ -168,6 +181,12 @@ it.each<[string, string, SellerHandler, ClientOptions]>([
     (_, response) => answerHeader(response, terms()),
     { policy: { approve: () => true } },
   ],
+  [
+    'the file that signs again after a refusal',
+    RESIGN,
+    (_, response) => answerHeader(response, terms()),
+    { policy: { resign: 1 } },
+  ],
 ])('ends the call with its caller while %s never loads', async (_, file, answer, options) => {
   const load = vi.fn(never);
   const { client, seller } = await without(file, load, answer, options);
@@ -178,6 +197,73 @@ it.each<[string, string, SellerHandler, ClientOptions]>([
   caller.abort('given up');
   await ended;
   expect(seller.paid).toEqual([]);
+});
+
+it('signs nothing for an aborted call, and frees its key, when its file arrives later', async () => {
+  let arrive = (_: object): void => undefined;
+  const load = vi.fn<Load>(() => new Promise((resolve) => (arrive = resolve)));
+  const { client, seller } = await without(
+    RESIGN,
+    load,
+    (request, response) =>
+      isPaid(request) ? answer(response, 200, {}) : answerHeader(response, terms()),
+    { policy: { resign: 1 } },
+  );
+  const caller = new AbortController();
+  const call = client.fetch(seller.url, { idempotencyKey: 'order', signal: caller.signal });
+  const ended = expect(call).rejects.toBe('given up');
+  await vi.waitFor(() => expect(load).toHaveBeenCalled(), 4_000);
+  caller.abort('given up');
+  await ended;
+  arrive(await vi.importActual(RESIGN));
+  expect((await client.fetch(seller.url, { idempotencyKey: 'order' })).status).toBe(200);
+  expect(seller.paid).toHaveLength(1);
+});
+
+const request = { inputMint: 'SOL', outputMint: 'USDC', amount: '1' };
+
+it.each<[string, string, (client: Client, url: string, signal: AbortSignal) => Promise<unknown>]>([
+  ['plan', SWAPS, (client, url, signal) => client.plan(url, { signal })],
+  ['pay', HEADER, async (client, url, signal) => client.pay(await fetch(url), { signal })],
+  [
+    'pay, by terms of the caller',
+    RARE,
+    (client, url, signal) => client.pay(offered(), { url, signal }),
+  ],
+  ['swap', SWAPS, (client, _, signal) => client.swap(request, { signal })],
+  ['quote', SWAPS, (client, _, signal) => client.quote(request, { signal })],
+  [
+    'quote, by the local transport',
+    LOCAL,
+    (client, _, signal) => client.quote(request, { signal }),
+  ],
+  ['balance', SWAPS, (client, _, signal) => client.balance('USDC', { signal })],
+])('ends %s with its caller while its file never loads', async (_, file, run) => {
+  const load = vi.fn(never);
+  const { client, seller } = await without(file, load, (__, response) =>
+    answerHeader(response, terms()),
+  );
+  const caller = new AbortController();
+  const ended = expect(run(client, seller.url, caller.signal)).rejects.toBe('given up');
+  await vi.waitFor(() => expect(load).toHaveBeenCalled(), 4_000);
+  caller.abort('given up');
+  await ended;
+});
+
+it('ends inspectSwap with its caller while its file never loads', async () => {
+  vi.resetModules();
+  const load = vi.fn(never);
+  vi.doMock(INSPECT, load);
+  const { inspectSwap } = await import('../../src/index.js');
+  const caller = new AbortController();
+  const verdict = inspectSwap('', {
+    ...{ wallet: sandbox.merchant, inputMint: 'SOL', outputMint: 'USDC' },
+    ...{ maxInAmount: '1', minOutAmount: '1', rpcUrl: sandbox.rpcUrl, signal: caller.signal },
+  });
+  const ended = expect(verdict).rejects.toBe('given up');
+  await vi.waitFor(() => expect(load).toHaveBeenCalled(), 4_000);
+  caller.abort('given up');
+  await ended;
 });
 
 it.each([

@@ -5,6 +5,7 @@ import { parts } from '../../src/parts.js';
 import { X402_HEADERS } from '../../src/protocols/x402/index.js';
 import { headersOf, startRecording } from './recording-server.js';
 
+const swapOfSol = { inputMint: 'SOL', outputMint: 'USDC', amount: '1' };
 const key = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'der' });
 const walletSeed = Uint8Array.from(key.subarray(-32));
 
@@ -135,6 +136,23 @@ describe('a client with code that does not load', () => {
     expect((await client.fetch(`${server.origin}/paid`)).status).toBe(402);
     expect(loads).toBe(2);
     await client.close();
+  });
+
+  it.each<[string, (client: Client, url: string, signal: AbortSignal) => Promise<unknown>]>([
+    ['fetch', (client, url, signal) => client.fetch(url, { signal })],
+    ['plan', (client, url, signal) => client.plan(url, { signal })],
+    ['pay', (client, url, signal) => client.pay({ x402Version: 2, accepts: [] }, { url, signal })],
+    ['swap', (client, _, signal) => client.swap(swapOfSol, { signal })],
+    ['quote', (client, _, signal) => client.quote(swapOfSol, { signal })],
+    ['balance', (client, _, signal) => client.balance('USDC', { signal })],
+  ])('ends %s with its caller while the code never loads', async (_, call) => {
+    const server = await recording();
+    const load = vi.fn<Composition['load']>(() => new Promise(() => undefined));
+    const caller = new AbortController();
+    const ended = expect(call(clientWith(load), server.origin, caller.signal)).rejects.toBe('gone');
+    await vi.waitFor(() => expect(load).toHaveBeenCalled());
+    caller.abort('gone');
+    await ended;
   });
 
   it('answers a free call while the code is still loading', async () => {

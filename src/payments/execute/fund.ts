@@ -66,7 +66,7 @@ export async function fundPayment(
     // enough tokens then.
     const work = context.locks.hold(
       [swapLock(offer.mint)],
-      async () => (await swapEngine()).swapAndHold(context, choice, task),
+      async () => (await swapEngine(signal)).swapAndHold(context, choice, task),
       [signal, context.closing.signal],
     );
     return await untilAborted(work, signal).catch((error: unknown) => {

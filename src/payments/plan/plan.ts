@@ -45,7 +45,7 @@ export async function makePlan(
       ),
     };
   await checkRequest(context.config.policy, call, unpaid, place.url);
-  await untilAborted(context.ready(), call.signal);
+  await context.ready(call.signal);
   const choice = await choose(context, terms, {
     host: new URL(place.url).host,
     signal: call.signal,

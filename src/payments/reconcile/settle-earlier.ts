@@ -197,7 +197,7 @@ async function askChain(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   try {
-    await untilAborted(context.ready(), signal);
+    await context.ready(signal);
     await inPaymentTime(context, signal ?? context.closing.signal, (within) =>
       decidePayment(context, open, emit, within),
     );

@@ -1,4 +1,3 @@
-import { untilAborted } from '../../internal/abort.js';
 import { lazyPart } from '../../internal/load-once.js';
 import type { ReadOptions } from '../protocol.js';
 import type { PaymentRequired } from '../types.js';
@@ -25,7 +24,7 @@ export async function readPaymentRequired(
   if (isReadable(header) && (header.x402Version === 1 || !mayHoldFallback(headers)))
     return withUrl(header, url === '' ? undefined : url);
   const begun = beginBody(response);
-  const { readWithBody } = await untilAborted(rareTerms(), options.signal);
+  const { readWithBody } = await rareTerms(options.signal);
   return readWithBody(response, options, begun);
 }
 

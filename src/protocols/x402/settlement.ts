@@ -1,5 +1,4 @@
 import { cleanText } from '../../errors.js';
-import { untilAborted } from '../../internal/abort.js';
 import type { ReadOptions, SettlementClaim } from '../protocol.js';
 import type { JsonObject, JsonValue, Settlement } from '../types.js';
 import { decodeHeader, fieldsOf } from './json.js';
@@ -69,7 +68,7 @@ export async function readOutcome(
   const reason = reasonInHeaders(headers);
   if (reason !== undefined) return { settlement, reason, hasTerms };
   try {
-    const { reasonInBody } = await untilAborted(rareTerms('uncertain'), options.signal);
+    const { reasonInBody } = await rareTerms(options.signal, 'uncertain');
     const body = await reasonInBody(response, options);
     if (body.isKnown) return { settlement, reason: body.reason, hasTerms };
   } catch {
