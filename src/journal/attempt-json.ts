@@ -71,10 +71,8 @@ function jsonOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(jsonOf);
   if (!isRecord(value)) return value;
   const copy: Record<string, unknown> = {};
-  for (const name of Object.keys(value)) {
-    const field = value[name];
-    if (field !== undefined) copy[name] = jsonOf(field);
-  }
+  for (const name of Object.keys(value))
+    if (value[name] !== undefined) copy[name] = jsonOf(value[name]);
   return copy;
 }
 

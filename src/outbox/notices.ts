@@ -67,14 +67,10 @@ function ofSwap(before: Attempt, after: Attempt | undefined, now: number): Webho
 
 function ofPayment(before: Attempt, after: Attempt | undefined, now: number): WebhookEvent[] {
   const attempt = after ?? before;
+  const { mint, amount, payTo, payment, receipt, doubt } = attempt;
   // A swap alone, such as a top-up: no payment was ever meant.
-  if (attempt.amount === '0') return [];
-  const base = {
-    ...aboutOf(attempt),
-    mint: attempt.mint,
-    amount: attempt.amount,
-    payTo: attempt.payTo,
-  };
+  if (amount === '0') return [];
+  const base = { ...aboutOf(attempt), mint, amount, payTo };
   const failed = (details: WebhookDetails['payment.failed']) => [
     eventOf('payment.failed', attempt, details, now),
   ];
@@ -85,7 +81,6 @@ function ofPayment(before: Attempt, after: Attempt | undefined, now: number): We
     return isOver ? failed(base) : [];
   }
   // A signed attempt always has its payment.
-  const { payment, receipt, doubt } = attempt;
   if (before.state !== 'signed' || after === undefined || payment === undefined) return [];
   const { payerSignature, lastValidBlockHeight } = payment;
   if (after.state === 'unsettled') return failed({ ...base, payerSignature });
