@@ -87,17 +87,20 @@ export function createJournalView(
     const { id, at, wallet, receipt, swapped } = attempt;
     wallets.add(wallet);
     newest = Math.max(newest, at);
+    // What is read again comes last, as in the journal: a trim drops what is first.
+    receipts.delete(id);
     if (receipt !== undefined) receipts.set(id, keptOf(wallet, receipt));
     const swap = swapRow(attempt);
     const microUsd = BigInt(swapped?.lossMicroUsd ?? '0');
+    swaps.delete(id);
     if (swap !== undefined) swaps.set(id, { wallet, microUsd, row: swap });
   };
   const read = async (): Promise<void> => {
     const current = await stamp();
     if (current === seen) return;
     const begunAt = now();
-    // If the clock was set back, attempts since then are older than the newest one.
-    const from = Math.min(newest, readAt, begunAt) - SLACK_MS;
+    // If the clock was set back, attempts since then may be older than any time that was seen.
+    const from = begunAt < readAt ? -Infinity : Math.min(newest, readAt) - SLACK_MS;
     const since = Math.min(from, ...[...open.values()].map(({ at }) => at));
     const found = new Map<string, Open>();
     for await (const attempt of journal.attempts(undefined, { since })) {

@@ -78,6 +78,17 @@ describe('the view of a journal', () => {
     expect(total()).toBe(3);
   });
 
+  it('shows attempts since the clock was set back while no page was open', async () => {
+    let now = NOW;
+    const { view, attempts, put } = viewed(() => now);
+    await put(paid('a'));
+    attempts.set('b', paid('b', { at: NOW - 3_600_000 }));
+    now = NOW - 3_300_000;
+    await view.refresh();
+    expect(view.receipts({ from: 0 }).total).toBe(2);
+    expect(view.sums().inDays).toMatchObject({ usd: '0.02', payments: 2 });
+  });
+
   it('shows an open attempt until it is decided or released', async () => {
     const { view, attempts, put } = viewed();
     const open = attemptOf({ id: 'a', state: 'reserved', wallet: 'mine' });
