@@ -5,7 +5,7 @@ import { isAttempt } from '../../../src/journal/attempt-json.js';
 import { belongsTo } from '../../../src/journal/attempt-names.js';
 import type { Made } from '../../../src/journal/store-types.js';
 import type { Attempt } from '../../../src/journal/types.js';
-import { idAt, orClose, removeFile, type Disk, type OpenFile } from './disk.js';
+import { idAt, orClose, type Disk, type OpenFile } from './disk.js';
 import { closedError } from './failures.js';
 import { encodeLine, readLine } from './line.js';
 import type { Past } from '../log/port.js';
@@ -26,8 +26,8 @@ export interface History extends Past {
   /** Returns the attempt on the line that begins at a place. */
   recall(place: number): Attempt;
   /**
-   * Writes attempts at `length`, over any bytes that follow there; at 0 into a new file. Once the
-   * attempts are on the disk, it resolves to the place of each attempt and to the new length.
+   * Writes attempts at `length`, over any bytes that follow there; at 0 into an empty file. Once
+   * the attempts are on the disk, it resolves to the place of each attempt and to the new length.
    */
   append(
     length: number,
@@ -49,8 +49,6 @@ interface Batch {
 
 export function historyAt(path: string, disk: Disk): History {
   let file: OpenFile | undefined;
-  /** The inode of the file that this process began. */
-  let begun: bigint | undefined;
   let isClosed = false;
   const open = (): OpenFile => {
     // A reader may still be at work, and nothing would close a file that it opens now.
@@ -61,24 +59,25 @@ export function historyAt(path: string, disk: Disk): History {
     return file;
   };
 
-  const read = (place: number, most: number): Buffer => {
+  const read = (place: number, most: number, from = open()): Buffer => {
     const bytes = Buffer.allocUnsafe(most);
-    return bytes.subarray(0, open().read(bytes, place));
+    return bytes.subarray(0, from.read(bytes, place));
   };
   /** Returns the JSON of the line that begins at a place, and where the line ends. */
   const lineAt = (
     place: number,
     most = LINE,
+    from = open(),
   ): { readonly value: unknown; readonly end: number } => {
-    const bytes = read(place, most);
+    const bytes = read(place, most, from);
     const next = bytes.indexOf(NEWLINE, 1);
-    if (next === -1 && bytes.length === most) return lineAt(place, 2 * most);
+    if (next === -1 && bytes.length === most) return lineAt(place, 2 * most, from);
     const line = readLine(next === -1 ? bytes : bytes.subarray(0, next), next === -1);
     if (typeof line !== 'object') throw new Damage(place, path);
     return { value: JSON.parse(line.json), end: place + line.length };
   };
-  const madeAt = (place: number): Made => {
-    const { value } = lineAt(place);
+  const madeAt = (place: number, from = open()): Made => {
+    const { value } = lineAt(place, LINE, from);
     const [made, attempt] = (Array.isArray(value) ? value : []) as readonly unknown[];
     if (typeof made !== 'number' || !isAttempt(attempt)) throw new Damage(place, path);
     return { made, attempt };
@@ -100,18 +99,34 @@ export function historyAt(path: string, disk: Disk): History {
     return begin;
   };
 
-  /** Makes an empty file. A file that is there may be of a journal that was moved away: keep it. */
-  const begin = async (): Promise<OpenFile> => {
-    const there = idAt(disk, path)?.inode;
-    if (there !== undefined && there !== begun)
-      disk.rename(path, `${path}.${randomBytes(16).toString('hex')}`);
-    // What a failed rewrite of this process left, no journal refers to.
-    else removeFile(disk, path);
-    const made = disk.create(path);
-    return orClose(made, async () => {
-      begun = made.id().inode;
+  /**
+   * Whether a failed first rewrite of this journal left the file that is there: until a rewrite
+   * succeeds, the next one has at least the same attempts to write.
+   */
+  const isLeft = (closed: readonly Made[]): boolean => {
+    const there = disk.open(path);
+    try {
+      if (there.size() === 0) return true;
+      const { attempt } = madeAt(0, there);
+      return closed.some((made) => made.attempt.id === attempt.id);
+    } catch (error) {
+      if (error instanceof Damage) return false;
+      throw error;
+    } finally {
+      there.close();
+    }
+  };
+  /** Returns an empty file. Keeps the file of another journal, which was moved away without it. */
+  const begin = async (closed: readonly Made[]): Promise<OpenFile> => {
+    const isThere = idAt(disk, path) !== undefined;
+    const isReused = isThere && isLeft(closed);
+    if (isThere && !isReused) disk.rename(path, `${path}.${randomBytes(16).toString('hex')}`);
+    const to = isReused ? disk.open(path) : disk.create(path);
+    return orClose(to, async () => {
+      to.makePrivate();
+      to.truncate(0);
       await disk.syncDirectory(dirname(path));
-      return made;
+      return to;
     });
   };
   const openAt = (length: number): OpenFile => {
@@ -126,7 +141,7 @@ export function historyAt(path: string, disk: Disk): History {
     recall: (place) => madeAt(place).attempt,
     async append(length, closed, now) {
       if (closed.length === 0) return { places: [], length };
-      const to = length === 0 ? await begin() : openAt(length);
+      const to = length === 0 ? await begin(closed) : openAt(length);
       try {
         const places: number[] = [];
         let end = length;
@@ -145,7 +160,7 @@ export function historyAt(path: string, disk: Disk): History {
         await to.sync();
         return { places, length: end };
       } finally {
-        // If the rewrite fails, another process begins another file.
+        // If the rewrite fails, another file may get the path.
         if (to !== file) to.close();
       }
     },

@@ -125,6 +125,7 @@ def test_loses_nothing_when_a_process_is_killed_while_it_rewrites_the_file(
     assert len(settled) <= len(printed) + 11
     assert sandbox.call("readJournal", str(path)) == found
     assert not [file for file in tmp_path.iterdir() if file.suffix == ".sock"]
+    assert not [*tmp_path.glob("journal.history.*")]
 
 
 def test_skips_a_cut_last_line_and_reports_a_changed_line_as_damage(

@@ -8,8 +8,8 @@ const HISTORY = '/journal.history';
 const OWNER = { wallet: 'wallet', network: 'network' };
 
 /** Returns a journal that is soon rewritten, and functions that write to it until it was. */
-function rewritten(disk: MemoryDisk, step?: Step) {
-  const parts = { disk: disk.port(step), processes: fakeProcesses().as(1), compactFrom: 4_000 };
+function rewritten(disk: MemoryDisk, step?: Step, processes = fakeProcesses().as(1)) {
+  const parts = { disk: disk.port(step), processes, compactFrom: 4_000 };
   const journal = journalAt('/journal', { ...parts, recent: 0 });
   onTestFinished(() => journal.close());
   const growUntil = async (isDone: () => boolean, at = NOW) => {
@@ -74,4 +74,23 @@ it('keeps nothing of its own rewrites that failed', async () => {
   await archive('one');
   await growUntil(() => /"history":[1-9]/.test(textOf(disk, '/journal')));
   expect([failures, historiesOn(disk)]).toEqual([2, [HISTORY]]);
+});
+
+it('uses again what a process left that was killed in its first rewrite', async () => {
+  const disk = new MemoryDisk();
+  const processes = fakeProcesses();
+  const isFull: Step = (call, path) => {
+    if (call === 'create' && path === '/journal.compact') throw failure('ENOSPC');
+  };
+  const first = rewritten(disk, isFull, processes.as(1));
+  await first.archive('one');
+  const killed = disk.after('kill');
+  processes.end(1);
+  // Otherwise the next journal shares its log: the copy of the file has the same inode.
+  await first.journal.close();
+  expect(textOf(killed, HISTORY)).toContain('"one"');
+  const { journal, archive } = rewritten(killed, undefined, processes.as(2));
+  await archive('two');
+  expect(historiesOn(killed)).toEqual([HISTORY]);
+  expect(await idsOf(journal.attempts(OWNER))).toEqual(['one', 'two']);
 });

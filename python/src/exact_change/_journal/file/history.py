@@ -15,7 +15,7 @@ from ..._kernel.task import Steps
 from ..attempts import belongs_to, is_attempt
 from ..store_types import Made
 from ..types import Attempt, Owner
-from .disk import OpenFile, create_file, identify, open_file, remove_file, sync_directory
+from .disk import OpenFile, create_file, open_file, sync_directory
 from .failures import closed
 from .line import Line, encode_line, read_line
 from .scan import Damage
@@ -42,22 +42,20 @@ class History:
     def __init__(self, path: str) -> None:
         self._path = path
         self._file: OpenFile | None = None
-        # The inode of the file that this process began.
-        self._begun: int | None = None
         self._is_closed = False
 
     def recall(self, place: int) -> Attempt:
         """Returns the attempt on the line that begins at a place."""
-        return self._made_at(place).attempt
+        return self._made_at(place, self._open()).attempt
 
     def append(self, length: int, closed: Sequence[Made], now: int) -> Steps[Written]:
-        """Writes attempts at ``length``, over any bytes that follow there; at 0 into a new file.
+        """Writes attempts at ``length``, over any bytes that follow; at 0 into an empty file.
 
         Returns once the attempts are on the disk.
         """
         if not closed:
             return Written((), length)
-        file = self._open_at(length) if length else (yield from self._begin())
+        file = self._open_at(length) if length else (yield from self._begin(closed))
         try:
             places: list[int] = []
             end = length
@@ -74,7 +72,7 @@ class History:
             yield from file.sync()
             return Written(places, end)
         finally:
-            # If the rewrite fails, another process begins another file.
+            # If the rewrite fails, another file may get the path.
             if file is not self._file:
                 file.close()
 
@@ -106,7 +104,7 @@ class History:
         for index, (_, place) in enumerate(sorted(places)):
             if index % _TURN == _TURN - 1:
                 yield from sleep(0)
-            made_at = self._made_at(place)
+            made_at = self._made_at(place, self._open())
             if belongs_to(made_at.attempt, owner):
                 found.append(made_at)
         return found
@@ -134,20 +132,35 @@ class History:
             file.truncate(length)
         return file
 
-    def _begin(self) -> Steps[OpenFile]:
-        """Makes an empty file.
+    def _is_left(self, closed: Sequence[Made]) -> bool:
+        """Returns whether a failed first rewrite of this journal left the file that is there.
 
-        Keeps a file that is there: it may be of a journal that was moved away.
+        Until a rewrite succeeds, the next one has at least the same attempts to write.
         """
-        there = identify(self._path).inode if os.path.exists(self._path) else None
-        if there is not None and there != self._begun:
-            os.rename(self._path, f"{self._path}.{secrets.token_hex(16)}")
-        else:
-            # What a failed rewrite of this process left, no journal refers to.
-            remove_file(self._path)
-        file = create_file(self._path)
+        there = open_file(self._path)
         try:
-            self._begun = file.id.inode
+            if there.size == 0:
+                return True
+            id_ = self._made_at(0, there).attempt["id"]
+            return any(made.attempt["id"] == id_ for made in closed)
+        except Damage:
+            return False
+        finally:
+            there.close()
+
+    def _begin(self, closed: Sequence[Made]) -> Steps[OpenFile]:
+        """Returns an empty file.
+
+        Keeps the file of another journal, which was moved away without it.
+        """
+        is_there = os.path.exists(self._path)
+        is_reused = is_there and self._is_left(closed)
+        if is_there and not is_reused:
+            os.rename(self._path, f"{self._path}.{secrets.token_hex(16)}")
+        file = open_file(self._path) if is_reused else create_file(self._path)
+        try:
+            file.make_private()
+            file.truncate(0)
             yield from sync_directory(os.path.dirname(self._path))
         except BaseException:
             file.close()
@@ -159,11 +172,11 @@ class History:
         file.append(line)
         return len(line)
 
-    def _line_at(self, place: int) -> Any:
+    def _line_at(self, place: int, file: OpenFile) -> Any:
         """Returns the JSON of the line that begins at a place."""
         most = _LINE
         while True:
-            data = self._open().read(most, place)
+            data = file.read(most, place)
             end = data.find(b"\n", 1)
             if end != -1 or len(data) < most:
                 break
@@ -173,8 +186,8 @@ class History:
             raise Damage(place, self._path)
         return json.loads(line.json.decode())
 
-    def _made_at(self, place: int) -> Made:
-        value = self._line_at(place)
+    def _made_at(self, place: int, file: OpenFile) -> Made:
+        value = self._line_at(place, file)
         if not is_list(value) or len(value) < 2 or not is_attempt(value[1]):
             raise Damage(place, self._path)
         return Made(value[0], value[1])
@@ -182,8 +195,9 @@ class History:
     def _batch_to(self, end: int) -> Any:
         """Returns the batch that ends at a place."""
         size = min(_LINE, end)
-        tail = self._open().read(size, end - size)
-        return self._line_at(end - len(tail) + tail.rfind(b"\n"))["batch"]
+        file = self._open()
+        tail = file.read(size, end - size)
+        return self._line_at(end - len(tail) + tail.rfind(b"\n"), file)["batch"]
 
     def _begin_of(self, length: int, since: float) -> int:
         """Returns where the first batch begins that was written at or after a time."""
