@@ -38,14 +38,13 @@ interface Over {
 }
 
 /** @param archive - If given, closed attempts stay until the archive took them by `content()`. */
-export function createAttemptStore(archive?: Archive): AttemptStore {
+export function createAttemptStore(archive?: Archive, keys = createSpentKeys()): AttemptStore {
   const open = new Map<string, Open>();
   const over = createLargeMap<Over>();
   /** Ids of closed attempts in `over`, in the order in which they closed: new, then older. */
   const [whole, lean] = [new Set<string>(), createLargeSet()];
   /** Ids of closed attempts that the store dropped, or that the archive has. */
   const past = createLargeSet(archive?.past);
-  const keys = createSpentKeys();
   // Open attempts are summed apart, because they count at any time until `lapsed` returns them.
   const [spending, pending] = [createSpending(), createSpending()];
   // Ids by the names that a repeated call looks up: its fingerprint, or its key.
@@ -57,10 +56,8 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
   const attemptOf = ({ kept }: Over): Attempt =>
     typeof kept === 'string' ? (JSON.parse(kept) as Attempt) : kept; // The JSON of an attempt.
   const get = (id: string): Attempt | undefined => {
-    const openAttempt = open.get(id)?.attempt;
-    if (openAttempt !== undefined) return openAttempt;
     const ended = over.get(id);
-    return ended === undefined ? undefined : attemptOf(ended);
+    return ended === undefined ? open.get(id)?.attempt : attemptOf(ended);
   };
   /** Copies an attempt for a caller, unless it was only just parsed. */
   const given = (attempt: Attempt): Attempt => {
@@ -237,16 +234,16 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
     count: (number) => void (made = number),
     spend: keys.add,
     content() {
-      const all = [...open, ...over].flatMap(([id, kept]) => {
+      const all = [...open, ...over].flatMap(([id, { made }]) => {
         const attempt = get(id);
-        return attempt === undefined ? [] : [{ made: kept.made, attempt }];
+        return attempt === undefined ? [] : [{ made, attempt }];
       });
       const inOrder = all.sort((a, b) => a.made - b.made);
-      const isForArchive = ({ attempt: { id } }: Made) => archive !== undefined && lean.has(id);
+      const isKept = ({ attempt: { id } }: Made) => archive === undefined || !lean.has(id);
       return {
         made,
-        kept: inOrder.filter((entry) => !isForArchive(entry)),
-        closed: inOrder.filter(isForArchive),
+        kept: inOrder.filter(isKept),
+        closed: inOrder.filter((entry) => !isKept(entry)),
         keys: keys.content(),
       };
     },

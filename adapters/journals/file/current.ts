@@ -5,6 +5,7 @@ import { readHeader, VERSION } from './header.js';
 import { readRecords, type FileRecord } from '../log/records.js';
 import { createScanner, Damage, type Scanner } from './scan.js';
 import { createState, type State } from '../log/state.js';
+import { createSpentNames } from './spent-names.js';
 
 /** An open file, and the state that its lines give as far as they were read. */
 export interface Current {
@@ -36,8 +37,9 @@ async function readAll(file: OpenFile, archive: Archive): Promise<Current> {
   const header = readHeader(file);
   if (header?.version !== VERSION) throw new Damage(0);
   const scanner = createScanner(header.length, header.whole);
+  const state = createState(archive, createSpentNames());
   const { whole } = header;
-  const current: Current = { file, id: file.id(), scanner, state: createState(archive), whole };
+  const current: Current = { file, id: file.id(), scanner, state, whole };
   while (!readPart(current)) await setImmediate();
   return current;
 }

@@ -7,6 +7,7 @@ import type { History } from './history.js';
 import { encodeLine } from './line.js';
 import { linesOf, snapshotOf, type LogLine } from '../log/snapshot.js';
 import { REWRITING, type State } from '../log/state.js';
+import { spentNamesOf } from './spent-names.js';
 import type { Tail } from './tail.js';
 
 /**
@@ -53,7 +54,7 @@ export async function writeAnew(
     removeFile(disk, draft);
     file = disk.create(draft);
     const writer = createWriter(file);
-    await writer.write(linesOf(snapshot, places, length));
+    await writer.write(linesOf(snapshot, spentNamesOf(snapshot.closed, places), length));
     for (let round = 1, added = collected(); ; round += 1) {
       await writer.write(added, isSealed);
       await file.sync();
@@ -96,7 +97,8 @@ export async function writeState(
   removeFile(disk, draft);
   const file = disk.create(draft);
   return orClose(file, async () => {
-    await createWriter(file).write(linesOf(snapshot, places, length));
+    const names = spentNamesOf(snapshot.closed, places);
+    await createWriter(file).write(linesOf(snapshot, names, length));
     await file.sync();
     return file;
   });

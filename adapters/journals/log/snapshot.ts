@@ -1,21 +1,10 @@
 import { heldOf } from '../../../src/journal/account-balance.js';
-import {
-  entryOf,
-  isFromService,
-  ownerName,
-  requestName,
-} from '../../../src/journal/attempt-names.js';
+import { entryOf, ownerName } from '../../../src/journal/attempt-names.js';
 import type { StoreContent } from '../../../src/journal/store-types.js';
-import { countedAt } from '../../../src/journal/attempt-costs.js';
-import {
-  isSpentKey,
-  leanOf,
-  type Remembered,
-  type SpentKey,
-} from '../../../src/journal/spent-keys.js';
+import { leanOf, type Remembered, type SpentKey } from '../../../src/journal/spent-keys.js';
 import type { SpentAt } from '../../../src/journal/spending.js';
 import { isOpen } from '../../../src/journal/states.js';
-import type { Attempt, Owner } from '../../../src/journal/types.js';
+import type { Owner } from '../../../src/journal/types.js';
 import { withTexts } from '../balance-json.js';
 import { spentJson, type FileRecord } from './records.js';
 import { accountOf, REWRITING, type State } from './state.js';
@@ -78,19 +67,14 @@ export function snapshotOf(state: State, now: number): Snapshot {
 /**
  * Returns the lines of a rewritten file.
  *
- * @param places - The place of each closed attempt in the history.
+ * @param newKeys - The keys of the closed attempts, if these are in a history.
  * @param history - Bytes of the history.
  */
 export function linesOf(
-  { made, kept, closed, keys, spent, others }: Snapshot,
-  places: readonly number[],
+  { made, kept, keys, spent, others }: Snapshot,
+  newKeys: readonly SpentKey[],
   history: number,
 ): LogLine[] {
-  const newKeys = closed.flatMap(({ attempt }, index): SpentKey[] => {
-    const { wallet, network } = attempt;
-    const about = { one: places[index] ?? 0, at: countedAt(attempt) };
-    return spentNames(attempt).map((key) => ({ owner: { wallet, network }, key, ...about }));
-  });
   const records: FileRecord[] = [
     { history },
     ...spent.map((sums) => ({ spent: spentJson(sums) })),
@@ -99,15 +83,6 @@ export function linesOf(
     { made },
   ];
   return [...inLines(records), ...others.flatMap(([by, ...all]) => inLines(all, by))];
-}
-
-/** Returns the names by which an attempt must still be found once it is in the history. */
-function spentNames(attempt: Attempt): string[] {
-  return [
-    ...(isSpentKey(attempt) ? [attempt.idempotencyKey] : []),
-    // The caller of a service may repeat a payment's step, which needs no idempotency key.
-    ...(isFromService(attempt) ? [requestName(attempt.fingerprint)] : []),
-  ];
 }
 
 function inLines(records: readonly FileRecord[], by = ''): LogLine[] {

@@ -4,6 +4,7 @@ import {
   type AccountBalance,
 } from '../../../src/journal/account-balance.js';
 import { createAttemptStore } from '../../../src/journal/attempt-store.js';
+import type { SpentKeys } from '../../../src/journal/spent-keys.js';
 import type { Archive, AttemptStore } from '../../../src/journal/store-types.js';
 import type { Owner } from '../../../src/journal/types.js';
 import { createOutboxStore, type OutboxStore } from '../../../src/outbox/store.js';
@@ -48,8 +49,8 @@ export function accountOf(name: string): readonly [string, string, string] {
 }
 
 /** @param archive - Without an archive, the last closed attempts stay, as in a memory journal. */
-export function createState(archive?: Archive): State {
-  const attempts = createAttemptStore(archive);
+export function createState(archive?: Archive, keys?: SpentKeys): State {
+  const attempts = createAttemptStore(archive, keys);
   const outbox = createOutboxStore();
   const balances = new Map<string, AccountBalance>();
   const claims = new Map<string, Set<string>>();

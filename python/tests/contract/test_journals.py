@@ -12,6 +12,7 @@ from exact_change._journal.file.disk import open_file
 from exact_change._journal.file.header import encode_header, read_header
 from exact_change._journal.file.line import Line, encode_line, read_line
 from exact_change._journal.file.scan import Damage
+from exact_change._journal.file.spent_names import spent_names_of
 from exact_change._journal.file.tail import ThisProcess, tail_of
 from exact_change._journal.log.snapshot import lines_of, snapshot_of
 from exact_change._journal.log.state import State
@@ -89,8 +90,9 @@ def test_rewrites_a_file_with_the_lines_of_typescript(tmp_path: Path) -> None:
     for row in of("journals", "anew"):
         state = read(tmp_path / "journal", data(row["bytes"])).state
         snapshot = snapshot_of(state, row["now"])
-        places = range(len(snapshot.content.closed))
-        lines = [[by, *records] for by, records in lines_of(snapshot, places, 9)]
+        closed = snapshot.content.closed
+        names = spent_names_of(closed, range(len(closed)))
+        lines = [[by, *records] for by, records in lines_of(snapshot, names, 9)]
         assert json.loads(json.dumps(lines)) == row["out"]
 
 

@@ -14,10 +14,12 @@ import pytest
 
 from exact_change import file_journal
 from exact_change._journal.file.disk import OpenFile
+from exact_change._journal.file.header import encode_header
 from exact_change._journal.file.line import encode_line
 from exact_change._journal.log.state import State
 from exact_change._journal.log.step import Step
 from exact_change._journal.process_locks import lock_name
+from exact_change._journal.types import KeyTaken
 from exact_change._kernel.hosts import threads
 from exact_change._kernel.steps import done
 from exact_change._kernel.task import Steps
@@ -83,14 +85,35 @@ def test_finds_a_payment_of_a_service_in_the_history(tmp_path: Path) -> None:
     path, print_ = tmp_path / "journal", "auto-pay payment one"
     journal = small_journal(str(path))
     threads.run(journal.reserve(attempt("one", fingerprint=print_), []))
+    payment = {"payerSignature": "one", "header": {"name": "", "value": ""}}
     for state in ("signed", "settled"):
-        threads.run(journal.put(attempt("one", fingerprint=print_, state=state)))
+        threads.run(journal.put(attempt("one", fingerprint=print_, state=state, payment=payment)))
     fill(journal, "later ", 40)
     threads.run(journal.close())
     assert b'"one"' in (tmp_path / "journal.history").read_bytes()
     with file_journal(path) as again:
         (found,) = threads.run(again.shared.similar(OWNER, print_, None))
     assert found["id"] == "one"
+
+
+def test_takes_no_second_purchase_under_a_key_however_many_payments_of_services_came(
+    tmp_path: Path,
+) -> None:
+    path, day = tmp_path / "journal", 86_400_000
+    purchase = attempt("one", state="settled", idempotencyKey="key")
+    (tmp_path / "journal.history").write_bytes(encode_line(0, json.dumps([0, purchase])))
+    now = purchase["at"]
+    names = [
+        [f"request auto-pay payment {at}", 0, now + at // 10_000 * day + day]
+        for at in range(20_001)
+    ]
+    keys = {**OWNER._asdict(), "keys": [["key", 0, now], *names]}
+    header = encode_header()
+    path.write_bytes(header + encode_line(len(header), json.dumps(["", {"keys": keys}])))
+    with file_journal(path) as journal:
+        again = attempt("two", idempotencyKey="key")
+        taken = threads.run(journal.shared.reserve(again, []))
+    assert isinstance(taken, KeyTaken) and taken.taken["id"] == "one"
 
 
 def test_keeps_the_history_of_a_journal_that_was_moved_away_without_it(tmp_path: Path) -> None:

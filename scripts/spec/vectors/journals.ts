@@ -3,6 +3,7 @@ import type { OpenFile } from '../../../adapters/journals/file/disk.js';
 import { encodeHeader } from '../../../adapters/journals/file/header.js';
 import { encodeLine, readLine } from '../../../adapters/journals/file/line.js';
 import { Damage } from '../../../adapters/journals/file/scan.js';
+import { spentNamesOf } from '../../../adapters/journals/file/spent-names.js';
 import type { ProcessId } from '../../../adapters/journals/log/process-id.js';
 import type { FileRecord } from '../../../adapters/journals/log/records.js';
 import { linesOf, snapshotOf } from '../../../adapters/journals/log/snapshot.js';
@@ -181,16 +182,19 @@ async function files(): Promise<unknown[]> {
 function anewOf(bytes: Buffer, now: number, state: State): unknown {
   const snapshot = snapshotOf(state, now);
   const places = snapshot.closed.map((_, place) => place);
-  return { of: 'anew', bytes: base64(bytes), now, out: linesOf(snapshot, places, 9) };
+  const names = spentNamesOf(snapshot.closed, places);
+  return { of: 'anew', bytes: base64(bytes), now, out: linesOf(snapshot, names, 9) };
 }
 
 /** A file with payments of a service, which are found by their fingerprints once they are over. */
 async function ofService(): Promise<unknown> {
-  const puts = Array.from({ length: recent + 3 }, (_, at) => ({
+  const { payment } = fullAttemptOf();
+  const puts = Array.from({ length: recent + 4 }, (_, at) => ({
     put: attemptOf({
       ...{ id: `id-${at}`, wallet: 'w1', fingerprint: `${FROM_SERVICE}payment ${at}` },
-      state: at === 1 ? 'unsettled' : 'settled',
+      state: at === 1 ? 'unsettled' : at === 2 ? 'unpaid' : 'settled',
       ...(at === 0 ? { idempotencyKey: 'k1' } : {}),
+      ...(at === 2 ? {} : { payment }),
     }),
   }));
   const line = encodeLine(encodeHeader(0).length, JSON.stringify([PROCESSES[0], ...puts]));

@@ -1,6 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { encodeHeader } from '../../../adapters/journals/file/header.js';
 import { journalAt } from '../../../adapters/journals/file/journal.js';
+import { encodeLine } from '../../../adapters/journals/file/line.js';
 import { attemptOf, DAY_MS, fullAttemptOf, idsOf, NOW } from '../../helpers/attempts.js';
 import { failure, fakeProcesses, MemoryDisk, type Step } from '../../helpers/memory-disk.js';
 
@@ -93,4 +95,21 @@ it('uses again what a process left that was killed in its first rewrite', async 
   await archive('two');
   expect(historiesOn(killed)).toEqual([HISTORY]);
   expect(await idsOf(journal.attempts(OWNER))).toEqual(['one', 'two']);
+});
+
+it('takes no second purchase under a key, however many payments of services came since', async () => {
+  const disk = new MemoryDisk();
+  const purchase = fullAttemptOf({ id: 'one', state: 'settled', idempotencyKey: 'key' });
+  disk.put(HISTORY, encodeLine(0, JSON.stringify([0, purchase])));
+  const names = Array.from({ length: 20_001 }, (_, index) => {
+    const at = NOW + Math.floor(index / 10_000) * DAY_MS + DAY_MS;
+    return [`request auto-pay payment ${index}`, 0, at];
+  });
+  const keys = { ...OWNER, keys: [['key', 0, NOW], ...names] };
+  const line = encodeLine(encodeHeader().length, JSON.stringify(['', { keys }]));
+  disk.put('/journal', Buffer.concat([encodeHeader(), line]));
+  const { journal } = rewritten(disk);
+  expect(await journal.reserve(attemptOf({ id: 'two', idempotencyKey: 'key' }), [])).toMatchObject({
+    taken: { id: 'one' },
+  });
 });

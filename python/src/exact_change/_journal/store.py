@@ -52,7 +52,7 @@ _NEVER = float("-inf")
 class AttemptStore:
     """If ``archive`` is given, closed attempts stay until it took them by :meth:`content`."""
 
-    def __init__(self, archive: Archive | None = None) -> None:
+    def __init__(self, archive: Archive | None = None, keys: SpentKeys | None = None) -> None:
         self._archive = archive
         self._open: dict[str, tuple[int, Entry]] = {}
         # Attempts that the chain has decided, or that ended unpaid, as JSON: few are read again.
@@ -62,7 +62,7 @@ class AttemptStore:
         self._lean: dict[str, None] = {}
         # Ids of closed attempts that the store dropped, or that the archive has.
         self._past = dict.fromkeys(() if archive is None else archive.past)
-        self._keys = SpentKeys()
+        self._keys = SpentKeys() if keys is None else keys
         # Sums of the costs of attempts that are no longer open.
         self.spending = Spending()
         # Open attempts are summed apart, because they count at any time until they lapse.

@@ -17,6 +17,7 @@ from .disk import OpenFile, create_file, remove_file
 from .header import encode_header
 from .history import History
 from .line import encode_line
+from .spent_names import spent_names_of
 from .tail import Tail
 
 # Rounds that copy newly written lines before the old file is sealed. The number is fixed: if lines
@@ -52,10 +53,11 @@ def write_anew(path: str, tail: Tail, me: str, history: History) -> Steps[OpenFi
     file: OpenFile | None = None
     try:
         places, length = yield from history.append(tail.state.history, closed, now)
+        names = spent_names_of(closed, places)
         remove_file(draft)
         file = create_file(draft)
         writer = _Writer(file)
-        yield from writer.write(lines_of(snapshot, places, length), is_urgent=False)
+        yield from writer.write(lines_of(snapshot, names, length), is_urgent=False)
         lines, is_sealed, rounds = collected(), False, 1
         while True:
             yield from writer.write(lines, is_urgent=is_sealed)

@@ -14,6 +14,7 @@ from .disk import FileId, OpenFile, identify
 from .header import VERSION, read_header
 from .line import encode_line
 from .scan import Damage, Scanner
+from .spent_names import SpentNames
 
 T = TypeVar("T")
 # How often a failing read is tried.
@@ -30,7 +31,7 @@ class _Current:
         self.file = file
         self.id: FileId = file.id
         self.scanner = Scanner(header.length, header.whole)
-        self.state = State(archive)
+        self.state = State(archive, SpentNames())
         # Bytes that the file had when it got its name.
         self.whole = header.whole
         # Set once the file is found damaged.

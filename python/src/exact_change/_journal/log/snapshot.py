@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Mapping, NamedTuple, Sequence
 
-from ..attempts import entry_of, is_from_service, owner_of, request_name
+from ..attempts import entry_of
 from ..balances import balance_json
 from ..spending import SpentAt
-from ..spent_keys import SpentKey, lean_of, spent_key_of
-from ..states import OPEN_STATES, counted_at
+from ..spent_keys import SpentKey, lean_of
+from ..states import OPEN_STATES
 from ..store_types import Made, StoreContent
-from ..types import Attempt
 from .records import LogLine, LogRecord
 from .state import REWRITING, State
 
@@ -65,18 +64,12 @@ def _taken(jobs: Mapping[str, float], now: int) -> list[LogRecord]:
     return [{"taken": [until, id_]} for id_, until in jobs.items() if until > now]
 
 
-def lines_of(snapshot: Snapshot, places: Sequence[int], history: int) -> list[LogLine]:
+def lines_of(snapshot: Snapshot, new_keys: Sequence[SpentKey], history: int) -> list[LogLine]:
     """Returns the lines of a rewritten file.
 
-    ``places`` are the places of the closed attempts in the history, and ``history`` is the bytes of
-    the history.
+    ``new_keys`` are the keys of the closed attempts, and ``history`` is the bytes of the history.
     """
-    count, kept, closed, keys = snapshot.content
-    new_keys = [
-        SpentKey(owner_of(made.attempt), key, place, counted_at(made.attempt))
-        for made, place in zip(closed, places)
-        for key in _spent_names(made.attempt)
-    ]
+    count, kept, _, keys = snapshot.content
     records: list[LogRecord] = [
         {"history": history},
         *({"spent": spent.to_json()} for spent in snapshot.spent),
@@ -89,14 +82,6 @@ def lines_of(snapshot: Snapshot, places: Sequence[int], history: int) -> list[Lo
     for line in snapshot.others:
         lines += _in_lines(line)
     return lines
-
-
-def _spent_names(attempt: Attempt) -> list[str]:
-    """Returns the names by which an attempt must still be found once it is in the history."""
-    key = spent_key_of(attempt)
-    names = [] if key is None else [key]
-    # The caller of a service may repeat a payment's step, which needs no idempotency key.
-    return [*names, request_name(attempt["fingerprint"])] if is_from_service(attempt) else names
 
 
 def _in_lines(line: LogLine) -> list[LogLine]:

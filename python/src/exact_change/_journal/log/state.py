@@ -6,6 +6,7 @@ from typing import Any, Mapping, Sequence
 
 from ..balances import EMPTY, AccountBalance, balance_of, changed
 from ..spending import spent_of
+from ..spent_keys import SpentKeys
 from ..store import AttemptStore
 from ..store_types import Archive
 from ..types import Owner
@@ -20,8 +21,8 @@ _MOST_COUNTS = 2_048
 class State:
     """The state of a journal after the last record that was applied."""
 
-    def __init__(self, archive: Archive | None = None) -> None:
-        self.attempts = AttemptStore(archive)
+    def __init__(self, archive: Archive | None = None, keys: SpentKeys | None = None) -> None:
+        self.attempts = AttemptStore(archive, keys)
         self.outbox = Outbox()
         # Balances of accounts, by owner and account.
         self.balances: dict[tuple[Owner, str], AccountBalance] = {}
