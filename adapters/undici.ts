@@ -59,6 +59,9 @@ export interface UndiciResponse {
  * It follows no redirects. The body of a compressed answer comes decoded, without the headers
  * `content-encoding` and `content-length`. Trailers are empty.
  *
+ * It asks for no zstd, and a call should not: some versions of `fetch` decode it, but the answer
+ * keeps both headers.
+ *
  * @example
  * const request = undiciRequest(client);
  * const { statusCode, body } = await request('https://api.example.com/premium');
@@ -75,7 +78,11 @@ export function undiciRequest(
     if (added !== '') target.search += `${target.search === '' ? '' : '&'}${added}`;
     const init = {
       ...rest,
-      ...{ headers: pairsOf(headers ?? {}), redirect: 'manual', signal: signal ?? null },
+      ...{
+        headers: withCodings(pairsOf(headers ?? {})),
+        redirect: 'manual',
+        signal: signal ?? null,
+      },
       ...(body === undefined || body === null ? {} : { body, duplex: 'half' }),
     };
     // undici's `fetch` takes more options than the standard types have, such as `dispatcher`.
@@ -117,6 +124,15 @@ function pairsOf(headers: NonNullable<UndiciRequestOptions['headers']>): [string
         item === undefined ? [] : [[String(name), String(item)]],
       ),
   );
+}
+
+/**
+ * Asks for codings that each version of `fetch` decodes. Newer ones ask for zstd by themselves, and
+ * whether a body was decoded cannot be seen. For a range, `fetch` asks that nothing is encoded.
+ */
+function withCodings(pairs: readonly [string, string][]): readonly [string, string][] {
+  const isSet = pairs.some(([name]) => /^(?:accept-encoding|range)$/i.test(name));
+  return isSet ? pairs : [...pairs, ['accept-encoding', 'br, gzip, deflate']];
 }
 
 /** Content codings that `fetch` decodes. It decodes no body with any other coding. */

@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import { gzipSync } from 'node:zlib';
 import { undiciRequest } from 'exact-change/undici';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { startRecording } from './recording-server.js';
+import { headersOf as headersSent, startRecording } from './recording-server.js';
 
 /** Requests a body that never ends after its first chunk. */
 async function requested() {
@@ -55,6 +55,15 @@ it('sends a query as undici does, after the query of the address', async () => {
   await body.text();
   expect(server.seen.map(({ url }) => url)).toEqual([
     '/?first=%20&page=&size=&text=a%20b&ids=1&ids=&ids=2&at=&all=true',
+  ]);
+});
+
+it('asks for no zstd by itself, because only some versions of fetch decode it', async () => {
+  const { server, request } = await served((_, response) => response.end());
+  for (const headers of [{}, { 'Accept-Encoding': 'zstd' }, { Range: 'bytes=0-1' }])
+    await (await request(server.origin, { headers })).body.text();
+  expect(server.seen.map((seen) => headersSent(seen)['accept-encoding'])).toEqual([
+    ...['br, gzip, deflate', 'zstd', 'identity'],
   ]);
 });
 
