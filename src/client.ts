@@ -8,6 +8,7 @@ import {
   type Logger,
   type StepName,
 } from './events.js';
+import { dropBody } from './internal/drop-body.js';
 import { loadOnce, lazyPart } from './internal/load-once.js';
 import { isOwnRequest, markOwnRequest } from './internal/own-request.js';
 import { captureCall } from './internal/request.js';
@@ -172,16 +173,21 @@ export function buildClient(
       // Treat an empty key as absent, because every call would share it.
       const idempotencyKey = init?.idempotencyKey || call.header('idempotency-key') || undefined;
       const callOptions = { idempotencyKey, repeatable: init?.repeatable };
+      let unpaid: Response | undefined;
       try {
         // Await only a payment ahead: without one, the request leaves at once, as with plain fetch.
         const ahead = call.paysItself || closed ? undefined : loaded?.payAhead(call, callOptions);
         const paidAhead = ahead && (await ahead);
         if (paidAhead) return paidAhead;
-        const unpaid = await sendUnpaid(call, config);
+        unpaid = await sendUnpaid(call, config);
         if (unpaid.status !== 402 || call.paysItself) return unpaid;
         const terms = await detect(unpaid, call.signal).catch(asUnreadable);
         if (terms === undefined) return unpaid;
         return await (await engine(call.signal)).purchase(call, unpaid, terms, callOptions);
+      } catch (error) {
+        // An error that shows another answer leaves the 402 unread, and so does an abort.
+        if (!isExactChangeError(error) || error.response !== unpaid) dropBody(unpaid);
+        throw error;
       } finally {
         call.forget();
       }
@@ -197,8 +203,13 @@ export function buildClient(
       }
       const unpaid = await sendUnpaid(call, config);
       call.forget();
-      const terms = await detect(unpaid, call.signal);
-      return (await engine(call.signal)).plan(call, unpaid, terms);
+      try {
+        const terms = await detect(unpaid, call.signal);
+        return await (await engine(call.signal)).plan(call, unpaid, terms);
+      } finally {
+        // Neither a plan nor an error of it shows the body.
+        dropBody(unpaid);
+      }
     },
     // These four copy options and requests, because the caller may change them while code loads.
     async pay(paymentRequired, payOptions) {

@@ -67,19 +67,15 @@ export async function payForCall(
     return resign === undefined
       ? presentAlone(context, first, buying)
       : resign.presentOrResign(context, first, buying, sign);
-  }).catch((error: unknown) => {
-    // An error that shows another answer leaves the 402 unread, and so does an abort.
-    if (!isExactChangeError(error) || error.response !== unpaid) dropBody(unpaid);
-    throw error;
   });
   if (!isExactChangeError(terms)) {
     makeRoom(memory.charging);
     memory.charging.add(new URL(call.url).origin);
     void ahead?.then((part) => part?.noteTerms(context, call, { terms, unpaid, at, paid }));
   }
-  dropBody(unpaid);
   // The paid request goes straight to the redirect's target, so its response does not tell of it.
   if (unpaid.redirected) Object.defineProperty(paid, 'redirected', { value: true });
+  dropBody(unpaid);
   return paid;
 }
 
@@ -140,7 +136,7 @@ export async function asPurchase<T extends Response | undefined>(
       url,
       method: call.method,
       fingerprint,
-      ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+      ...(idempotencyKey && { idempotencyKey }),
     };
     return await underKey(context, idempotencyKey, async () => {
       await untilAborted(resumeOnce(context), call.signal).catch(throwUnread);

@@ -5,6 +5,10 @@ import { parts } from '../../src/parts.js';
 import { X402_HEADERS } from '../../src/protocols/x402/index.js';
 import { headersOf, startRecording } from './recording-server.js';
 
+const offer = { scheme: 'exact', network: 'solana' };
+const offered = Buffer.from(JSON.stringify({ x402Version: 2, accepts: [offer] })).toString(
+  'base64',
+);
 const swapOfSol = { inputMint: 'SOL', outputMint: 'USDC', amount: '1' };
 const key = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'der' });
 const walletSeed = Uint8Array.from(key.subarray(-32));
@@ -136,6 +140,21 @@ describe('a client with code that does not load', () => {
     expect((await client.fetch(`${server.origin}/paid`)).status).toBe(402);
     expect(loads).toBe(2);
     await client.close();
+  });
+
+  it.each<[string, Composition['load'], (client: Client) => unknown]>([
+    ['cannot be loaded', () => Promise.reject(new TypeError('offline')), () => undefined],
+    ['loads when the client is closed', () => Promise.resolve(parts), (client) => client.close()],
+  ])('keeps no connection for a 402 if the code %s', async (_, load, prepare) => {
+    const closed = vi.fn();
+    const server = await recording((__, response) => {
+      response.once('close', closed).writeHead(402, { 'payment-required': offered }).write('<p>');
+    });
+    const client = clientWith(load);
+    await prepare(client);
+    await expect(client.fetch(server.origin)).rejects.toThrow();
+    await expect(client.plan(server.origin)).rejects.toThrow();
+    await vi.waitFor(() => expect(closed).toHaveBeenCalledTimes(2));
   });
 
   it.each<[string, (client: Client, url: string, signal: AbortSignal) => Promise<unknown>]>([

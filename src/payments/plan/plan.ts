@@ -1,6 +1,5 @@
 import { formatUsd } from '../../amount.js';
 import { untilAborted } from '../../internal/abort.js';
-import { dropBody } from '../../internal/drop-body.js';
 import type { Call } from '../../internal/request.js';
 import { capsForSpends, capUse, partsOf, type CapUse } from '../../policy/cap-use.js';
 import { capsFor, takenOf, type Cap, type Spend } from '../../policy/caps.js';
@@ -32,8 +31,6 @@ export async function makePlan(
     method: call.method,
     status: unpaid.status,
   };
-  // Neither a plan nor an error of it shows the body.
-  dropBody(unpaid);
   if (terms === undefined)
     return {
       ...place,

@@ -22,7 +22,7 @@ export async function readPaymentRequired(
   const { headers, url } = response;
   const header = fromHeader({ headers }, 'payment-required');
   if (isReadable(header) && (header.x402Version === 1 || !mayHoldFallback(headers)))
-    return withUrl(header, url === '' ? undefined : url);
+    return withUrl(header, url || undefined);
   const begun = beginBody(response);
   const { readWithBody } = await rareTerms(options.signal);
   return readWithBody(response, options, begun);
