@@ -1,5 +1,4 @@
 import type { OfferRefusal } from './errors.js';
-import { untilAborted } from './internal/abort.js';
 import { requireObject } from './internal/options.js';
 import type { X402Version } from './protocols/types.js';
 import type { Address } from './solana/types.js';
@@ -181,13 +180,15 @@ export function isSigned(request: object = {}): boolean {
 }
 
 /**
- * @internal Returns a transport that its first call loads. A call stops waiting for the code when
- * its signal fires.
+ * @internal Returns a transport that its first call loads. `load` gets the signal of the call, to
+ * stop waiting for the code when it fires.
  */
-export function transportOf(load: (request: object) => Promise<Transport>): Transport {
+export function transportOf(
+  load: (request: object, signal: AbortSignal | undefined) => Promise<Transport>,
+): Transport {
   const loaded = ([request, options]: LoadingCall): Promise<Transport> => {
     requireObject(request, 'request');
-    return untilAborted(load(request), options?.signal);
+    return load(request, options?.signal);
   };
   return {
     quote: async (...args) => (await loaded(args)).quote(...args),

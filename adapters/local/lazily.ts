@@ -35,13 +35,15 @@ export function lazily(settings: LocalSettings, clientParts?: ClientParts): Loca
     const { createOperations } = await operations();
     return createOperations(settings, clientParts);
   });
-  const load = async (request?: object): Promise<LocalOperations> => {
+  const load = async (request?: object, signal?: AbortSignal): Promise<LocalOperations> => {
     if (closed !== undefined) throw transportClosed(request);
-    return (loading = start());
+    loading = start();
+    return start(signal);
   };
   return {
     ...transportOf(load),
-    swapInstruction: async (request, options) => (await load()).swapInstruction(request, options),
+    swapInstruction: async (request, options) =>
+      (await load(request, options?.signal)).swapInstruction(request, options),
     resume: async () => (await load()).resume(),
     close: () =>
       (closed ??= Promise.resolve(loading).then(

@@ -50,5 +50,5 @@ export const remoteOver: Parts['remote'] = (baseUrl, { apiKey, fetch, timeouts, 
  */
 export function lazily(settings: RemoteSettings): Transport {
   const load = loadOnce(async () => (await operations()).createRemote(settings));
-  return { ...transportOf(() => load()), distant: true };
+  return { ...transportOf((_, signal) => load(signal)), distant: true };
 }

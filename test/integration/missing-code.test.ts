@@ -8,6 +8,7 @@ import {
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { useSandbox } from '../helpers/sandbox.js';
+import { quote } from '../unit/wire/samples.js';
 import { answerTerms, isPaid, startSeller, type SellerHandler } from '../helpers/seller.js';
 import { answer, offerOf, settle } from '../helpers/settling.js';
 
@@ -236,6 +237,14 @@ it.each<[string, string, (client: Client, url: string, signal: AbortSignal) => P
     'quote, by the local transport',
     LOCAL,
     (client, _, signal) => client.quote(request, { signal }),
+  ],
+  [
+    'swapInstruction, by the local transport',
+    LOCAL,
+    async (_, __, signal) => {
+      const { local } = await import('../../src/index.js');
+      await local().swapInstruction?.({ wallet: sandbox.merchant, quote }, { signal });
+    },
   ],
   ['balance', SWAPS, (client, _, signal) => client.balance('USDC', { signal })],
 ])('ends %s with its caller while its file never loads', async (_, file, run) => {
