@@ -1,6 +1,6 @@
 import { connectTo } from '../config/connect.js';
 import type { Config } from '../config/options.js';
-import { isExactChangeError } from '../errors.js';
+import { ConfigError, isExactChangeError, type Funds } from '../errors.js';
 import type { Events } from '../events.js';
 import { bounded } from '../internal/abort.js';
 import { hex } from '../internal/bytes.js';
@@ -140,10 +140,8 @@ export function contextOver(
 ): PaymentContext {
   const { rpc, transport, wallet, prices = transport } = parts;
   const { network, runtime } = config;
-  const { journal, coordination: shared } = kept ?? {
-    journal: wallet.journal,
-    coordination: undefined,
-  };
+  const journal = kept?.journal ?? wallet.journal;
+  const shared = kept?.coordination;
   const coordination = shared ?? wallet.coordination;
   const closing = new AbortController();
   return {
@@ -192,4 +190,11 @@ export function signerWithTimeout(
 /** Hides an error of this library that a signer throws, because it is about another client. */
 function hide(cause: unknown): never {
   throw isExactChangeError(cause) ? new Error('The signer failed.', { cause }) : cause;
+}
+
+export function clientClosed(funds: Funds = 'untouched'): ConfigError {
+  return new ConfigError('client_closed', 'This client was closed meanwhile. Create a new one.', {
+    funds,
+    details: {},
+  });
 }

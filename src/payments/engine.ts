@@ -1,5 +1,5 @@
 import type { Config } from '../config/options.js';
-import { ConfigError, type ExactChangeError } from '../errors.js';
+import type { ExactChangeError } from '../errors.js';
 import type { Events } from '../events.js';
 import type { Call } from '../internal/request.js';
 import type { CapUse } from '../policy/cap-use.js';
@@ -8,7 +8,7 @@ import type { PaymentRequired } from '../protocols/types.js';
 import type { FreedReceipt, Receipt, ReceiptFilter, SwapResult } from '../receipt.js';
 import type { SwapQuote, SwapRequest, UiSwapRequest } from '../swaps/types.js';
 import type { TokenBalance, TransportOptions } from '../transport.js';
-import { createContext, type Parts } from './context.js';
+import { clientClosed, createContext, type Parts } from './context.js';
 import { claimsReleased } from './execute/release-claim.js';
 import type { Payment, PayOptions } from './pay-header.js';
 import { payAhead, payForCall, type CallOptions } from './pay.js';
@@ -106,10 +106,4 @@ export async function createEngine(config: Config, events: Events, parts: Parts)
       await claimsReleased(context, undefined);
     },
   };
-}
-
-function clientClosed(): ConfigError {
-  return new ConfigError('client_closed', 'This client was closed meanwhile. Create a new one.', {
-    details: {},
-  });
 }

@@ -180,8 +180,9 @@ describe('settled', () => {
     await expect(given).rejects.toBe('enough');
     const waiting = settled(response);
     await client.close();
-    await expect(waiting).rejects.toMatchObject({ code: 'client_closed' });
-    await expect(settled(response)).rejects.toMatchObject({ code: 'client_closed' });
+    const closed = { code: 'client_closed', funds: 'uncertain' };
+    await expect(waiting).rejects.toMatchObject(closed);
+    await expect(settled(response)).rejects.toMatchObject(closed);
     expect(receiptOf(response)?.state).toBe('pending');
   });
 

@@ -21,7 +21,7 @@ from exact_change._payments.journal_timeouts import TimedJournal
 from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
 from ..payer import PRICE, failure_of, until
-from ..seller import Reply, Seen, offer, selling, terms
+from ..seller import BOUGHT, Reply, Seen, offer, selling, terms
 
 HANGING_METHOD, HISTORY_METHOD = "getLatestBlockhash", "getSignaturesForAddress"
 
@@ -99,6 +99,19 @@ def test_raises_client_closed_with_uncertain_funds_in_a_resume_that_waits_for_a_
         until("a node is asked", lambda: sandbox.calls(HISTORY_METHOD) > before)
         client.close()
         assert (call.result().funds, call.result().retry) == ("uncertain", "never")
+
+
+def test_raises_client_closed_with_uncertain_funds_before_the_chain_has_decided(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    seller = make_seller(lambda seen: BOUGHT if seen.is_paid else terms(offer(sandbox)))
+    client = make_payer(USDC="1").client
+    response = client.get(seller.url)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(failure_of, lambda: client.settled(response), "client_closed")
+        client.close()
+        again = failure_of(lambda: client.settled(response), "client_closed")
+        assert (waiting.result().funds, again.funds) == ("uncertain", "uncertain")
 
 
 class Slow:

@@ -1,9 +1,9 @@
 import type { Emit } from '../../events.js';
-import { throwIfAborted, untilAborted } from '../../internal/abort.js';
+import { untilAborted } from '../../internal/abort.js';
 import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
 import type { Along } from '../../journal/types.js';
 import type { Receipt } from '../../receipt.js';
-import type { PaymentContext } from '../context.js';
+import { clientClosed, type PaymentContext } from '../context.js';
 import { copyOfReceipt, costFor } from '../attempt-receipt.js';
 import { outdateOffers } from '../memory.js';
 import { recovery } from '../on-demand.js';
@@ -55,7 +55,7 @@ export async function monitorPayment(
 
 /**
  * Returns a payment's receipt once the chain has decided. Rejects with the signal's reason, or with
- * `ConfigError` (`client_closed`).
+ * `ConfigError` (`client_closed`) and uncertain funds.
  */
 export async function receiptOnceDecided(
   context: PaymentContext,
@@ -63,11 +63,11 @@ export async function receiptOnceDecided(
   emit: Emit,
   signal: AbortSignal | undefined,
 ): Promise<Receipt> {
-  const { monitored } = context.wallet;
-  const decided = isDecided(open) ? open : (monitored.get(open.attempt.id)?.open ?? open);
-  if (!isDecided(open)) await untilAborted(monitorPayment(context, open, emit), signal);
-  if (!isDecided(decided)) throwIfAborted(context.closing.signal);
-  return copyOfReceipt(decided.attempt.receipt);
+  if (isDecided(open)) return copyOfReceipt(open.attempt.receipt);
+  const followed = context.wallet.monitored.get(open.attempt.id)?.open ?? open;
+  await untilAborted(monitorPayment(context, open, emit), signal);
+  if (!isDecided(followed)) throw clientClosed('uncertain');
+  return copyOfReceipt(followed.attempt.receipt);
 }
 
 /** Milliseconds until the next try if the recovery code cannot be loaded: a page may be offline. */
@@ -156,9 +156,7 @@ async function closeAttempt(
   if (decision.state === 'unsettled') await context.ledger.forget(payment.source);
   // Emit once, even if several monitors learn of the decision at the same time.
   if (change.isMade)
-    emit(decision.state === 'settled' ? 'payment.settled' : 'payment.unsettled', {
-      receipt: copyOfReceipt(open.attempt.receipt),
-    });
+    emit(`payment.${decision.state}`, { receipt: copyOfReceipt(open.attempt.receipt) });
 }
 
 /**

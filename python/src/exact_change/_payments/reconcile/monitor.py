@@ -14,11 +14,12 @@ from ..._kernel.signals import Signal
 from ..._kernel.steps import bounded, ensure, join, quiet, sleep, start
 from ..._kernel.task import Steps, Task
 from ..._receipt import Receipt, read_receipt, write
-from ...errors import failure
+from ...errors import ExactChangeError, failure
 from ..context import PaymentContext
 from ..costs import cost_for
 from ..saving import last_write_ended, save_attempt
 from .claim import proven_claim
+from .earlier_errors import as_uncertain
 from .fate import Fate, Landed, fate_of
 from .sent import sent_payment
 
@@ -68,15 +69,16 @@ def receipt_once_decided(
 ) -> Steps[Receipt]:
     """Waits until the chain has decided about a payment, and returns its receipt.
 
-    Raises the signal's reason, or ``ConfigError`` (``client_closed``).
+    Raises the signal's reason, or ``ConfigError`` (``client_closed``) with uncertain funds.
     """
     monitored = context.wallet.monitored.get(open_.attempt["id"])
     followed = open_ if monitored is None else monitored.open
     if not is_decided(open_):
         task = yield from monitor_payment(context, open_, emit)
         yield from join(task, signal)
-        if not is_decided(followed):
-            context.closing.check()
+        reason = context.closing.reason
+        if not is_decided(followed) and isinstance(reason, ExactChangeError):
+            raise as_uncertain(reason, "The payment may still land, and stays on record.")
     return read_receipt((open_ if is_decided(open_) else followed).receipt)
 
 
