@@ -140,7 +140,7 @@ export function contextOver(
 ): PaymentContext {
   const { rpc, transport, wallet, prices = transport } = parts;
   const { network, runtime } = config;
-  const journal = kept?.journal ?? wallet.journal;
+  const { journal } = kept ?? wallet;
   const shared = kept?.coordination;
   const coordination = shared ?? wallet.coordination;
   const closing = new AbortController();
@@ -194,7 +194,7 @@ function hide(cause: unknown): never {
 
 export function clientClosed(funds: Funds = 'untouched'): ConfigError {
   return new ConfigError('client_closed', 'This client was closed meanwhile. Create a new one.', {
-    funds,
     details: {},
+    funds,
   });
 }
