@@ -3,9 +3,10 @@ import { dirname } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { isAttempt } from '../../../src/journal/attempt-json.js';
 import { belongsTo } from '../../../src/journal/attempt-names.js';
+import { hasCode } from '../../../src/internal/error-code.js';
 import type { Made } from '../../../src/journal/store-types.js';
 import type { Attempt } from '../../../src/journal/types.js';
-import { idAt, orClose, type Disk, type OpenFile } from './disk.js';
+import { orClose, removeFile, type Disk, type OpenFile } from './disk.js';
 import { closedError } from './failures.js';
 import { encodeLine, readLine } from './line.js';
 import type { Past } from '../log/port.js';
@@ -26,8 +27,8 @@ export interface History extends Past {
   /** Returns the attempt on the line that begins at a place. */
   recall(place: number): Attempt;
   /**
-   * Writes attempts at `length`, over any bytes that follow there; at 0 into an empty file. Once
-   * the attempts are on the disk, it resolves to the place of each attempt and to the new length.
+   * Writes attempts at `length`, over any bytes that follow there; at 0 into a new file. Once the
+   * attempts are on the disk, it resolves to the place of each attempt and to the new length.
    */
   append(
     length: number,
@@ -100,31 +101,39 @@ export function historyAt(path: string, disk: Disk): History {
   };
 
   /**
-   * Whether a failed first rewrite of this journal left the file that is there: until a rewrite
-   * succeeds, the next one has at least the same attempts to write.
+   * Whether a failed first rewrite of this journal left the file that is there, if any: until a
+   * rewrite succeeds, the next one has all of its attempts to write. Else it is another journal's.
    */
   const isLeft = (closed: readonly Made[]): boolean => {
-    const there = disk.open(path);
+    const ids = new Set(closed.map(({ attempt }) => attempt.id));
+    let there: OpenFile;
     try {
-      if (there.size() === 0) return true;
-      const { attempt } = madeAt(0, there);
-      return closed.some((made) => made.attempt.id === attempt.id);
+      there = disk.open(path);
     } catch (error) {
-      if (error instanceof Damage) return false;
+      return hasCode(error, 'ENOENT');
+    }
+    let place = 0;
+    try {
+      for (const size = there.size(); place < size;) {
+        const { value, end } = lineAt(place, LINE, there);
+        if (Array.isArray(value) && !ids.has(madeAt(place, there).attempt.id)) return false;
+        place = end;
+      }
+      return true;
+    } catch (error) {
+      if (error instanceof Damage) return place > 0; // The process was killed while it wrote.
       throw error;
     } finally {
       there.close();
     }
   };
-  /** Returns an empty file. Keeps the file of another journal, which was moved away without it. */
+  /** Makes an empty file. Keeps the file of another journal, which was moved away without it. */
   const begin = async (closed: readonly Made[]): Promise<OpenFile> => {
-    const isThere = idAt(disk, path) !== undefined;
-    const isReused = isThere && isLeft(closed);
-    if (isThere && !isReused) disk.rename(path, `${path}.${randomBytes(16).toString('hex')}`);
-    const to = isReused ? disk.open(path) : disk.create(path);
+    // Not emptied: a process that lost the rewrite may still write to the file that it began.
+    if (isLeft(closed)) removeFile(disk, path);
+    else disk.rename(path, `${path}.${randomBytes(16).toString('hex')}`);
+    const to = disk.create(path);
     return orClose(to, async () => {
-      to.makePrivate();
-      to.truncate(0);
       await disk.syncDirectory(dirname(path));
       return to;
     });

@@ -50,6 +50,8 @@ export async function writeAnew(
   let file: OpenFile | undefined;
   let isSealed = false;
   try {
+    tail.read();
+    if (tail.state.locks.get(REWRITING) !== me) throw takenOver();
     const { places, length } = await history.append(tail.state.history, snapshot.closed, now);
     removeFile(disk, draft);
     file = disk.create(draft);

@@ -130,6 +130,17 @@ def test_keeps_the_history_of_a_journal_that_was_moved_away_without_it(tmp_path:
     assert [found["id"] for found in listed] == [f"after {at}" for at in range(40)]
 
 
+def test_keeps_the_history_of_a_journal_with_an_older_copy_put_back(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    for count in (80, 40):
+        path.unlink(missing_ok=True)
+        journal = small_journal(str(path))
+        fill(journal, "", count)
+        threads.run(journal.close())
+    (kept,) = tmp_path.glob("journal.history.*")
+    assert b'"50"' in kept.read_bytes()
+
+
 @pytest.mark.parametrize("at", [4, 47, 49, 50, 51, 52, 53, 54, 55, 57])
 def test_loses_nothing_when_a_process_is_killed_while_it_rewrites_the_file(
     at: int, sandbox: Sandbox, tmp_path: Path

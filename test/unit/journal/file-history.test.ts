@@ -36,6 +36,7 @@ function rewritten(disk: MemoryDisk, step?: Step, processes = fakeProcesses().as
 
 const textOf = (disk: MemoryDisk, path: string) =>
   Buffer.from(disk.files.get(path) ?? []).toString();
+const isArchived = (disk: MemoryDisk) => /"history":[1-9]/.test(textOf(disk, '/journal'));
 const historiesOn = (disk: MemoryDisk) =>
   [...disk.files.keys()].filter((path) => path.startsWith(HISTORY));
 
@@ -65,6 +66,20 @@ it('keeps the history of a journal that was moved away without it', async () => 
   expect(await idsOf(journal.attempts(OWNER))).toEqual(['after']);
 });
 
+it('keeps the history of a journal with an older copy put back', async () => {
+  const disk = new MemoryDisk();
+  const newer = rewritten(disk);
+  await newer.archive('one');
+  await newer.archive('two');
+  await newer.journal.close();
+  disk.delete('/journal');
+  const older = rewritten(disk);
+  await older.archive('one');
+  await older.growUntil(() => isArchived(disk));
+  const kept = historiesOn(disk).filter((path) => path !== HISTORY);
+  expect(kept.map((path) => textOf(disk, path).includes('"two"'))).toEqual([true]);
+});
+
 it('keeps nothing of its own rewrites that failed', async () => {
   const disk = new MemoryDisk();
   let failures = 0;
@@ -74,7 +89,7 @@ it('keeps nothing of its own rewrites that failed', async () => {
     throw failure('ENOSPC');
   });
   await archive('one');
-  await growUntil(() => /"history":[1-9]/.test(textOf(disk, '/journal')));
+  await growUntil(() => isArchived(disk));
   expect([failures, historiesOn(disk)]).toEqual([2, [HISTORY]]);
 });
 

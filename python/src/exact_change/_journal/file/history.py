@@ -15,7 +15,7 @@ from ..._kernel.task import Steps
 from ..attempts import belongs_to, is_attempt
 from ..store_types import Made
 from ..types import Attempt, Owner
-from .disk import OpenFile, create_file, open_file, sync_directory
+from .disk import OpenFile, create_file, open_file, remove_file, sync_directory
 from .failures import closed
 from .line import Line, encode_line, read_line
 from .scan import Damage
@@ -49,7 +49,7 @@ class History:
         return self._made_at(place, self._open()).attempt
 
     def append(self, length: int, closed: Sequence[Made], now: int) -> Steps[Written]:
-        """Writes attempts at ``length``, over any bytes that follow; at 0 into an empty file.
+        """Writes attempts at ``length``, over any bytes that follow; at 0 into a new file.
 
         Returns once the attempts are on the disk.
         """
@@ -135,32 +135,42 @@ class History:
     def _is_left(self, closed: Sequence[Made]) -> bool:
         """Returns whether a failed first rewrite of this journal left the file that is there.
 
-        Until a rewrite succeeds, the next one has at least the same attempts to write.
+        Until a rewrite succeeds, the next one has all of its attempts to write. Else the file is
+        another journal's.
         """
-        there = open_file(self._path)
+        ids = {made.attempt["id"] for made in closed}
         try:
-            if there.size == 0:
-                return True
-            id_ = self._made_at(0, there).attempt["id"]
-            return any(made.attempt["id"] == id_ for made in closed)
-        except Damage:
+            there = open_file(self._path)
+        except FileNotFoundError:
+            return True
+        except OSError:
             return False
+        place = 0
+        try:
+            while place < there.size:
+                value, end = self._line_at(place, there)
+                if is_list(value) and self._made_at(place, there).attempt["id"] not in ids:
+                    return False
+                place = end
+            return True
+        except Damage:
+            # The process was killed while it wrote.
+            return place > 0
         finally:
             there.close()
 
     def _begin(self, closed: Sequence[Made]) -> Steps[OpenFile]:
-        """Returns an empty file.
+        """Makes an empty file.
 
         Keeps the file of another journal, which was moved away without it.
         """
-        is_there = os.path.exists(self._path)
-        is_reused = is_there and self._is_left(closed)
-        if is_there and not is_reused:
+        # Not emptied: a process that lost the rewrite may still write to the file that it began.
+        if self._is_left(closed):
+            remove_file(self._path)
+        else:
             os.rename(self._path, f"{self._path}.{secrets.token_hex(16)}")
-        file = open_file(self._path) if is_reused else create_file(self._path)
+        file = create_file(self._path)
         try:
-            file.make_private()
-            file.truncate(0)
             yield from sync_directory(os.path.dirname(self._path))
         except BaseException:
             file.close()
@@ -172,8 +182,8 @@ class History:
         file.append(line)
         return len(line)
 
-    def _line_at(self, place: int, file: OpenFile) -> Any:
-        """Returns the JSON of the line that begins at a place."""
+    def _line_at(self, place: int, file: OpenFile) -> tuple[Any, int]:
+        """Returns the JSON of the line that begins at a place, and where the line ends."""
         most = _LINE
         while True:
             data = file.read(most, place)
@@ -184,10 +194,10 @@ class History:
         line = read_line(data if end == -1 else data[:end], end == -1)
         if not isinstance(line, Line):
             raise Damage(place, self._path)
-        return json.loads(line.json.decode())
+        return json.loads(line.json.decode()), place + line.length
 
     def _made_at(self, place: int, file: OpenFile) -> Made:
-        value = self._line_at(place, file)
+        value, _ = self._line_at(place, file)
         if not is_list(value) or len(value) < 2 or not is_attempt(value[1]):
             raise Damage(place, self._path)
         return Made(value[0], value[1])
@@ -197,7 +207,8 @@ class History:
         size = min(_LINE, end)
         file = self._open()
         tail = file.read(size, end - size)
-        return self._line_at(end - len(tail) + tail.rfind(b"\n"), file)["batch"]
+        line, _ = self._line_at(end - len(tail) + tail.rfind(b"\n"), file)
+        return line["batch"]
 
     def _begin_of(self, length: int, since: float) -> int:
         """Returns where the first batch begins that was written at or after a time."""

@@ -52,6 +52,9 @@ def write_anew(path: str, tail: Tail, me: str, history: History) -> Steps[OpenFi
 
     file: OpenFile | None = None
     try:
+        tail.read()
+        if tail.state.locks.get(REWRITING) != me:
+            raise _taken_over()
         places, length = yield from history.append(tail.state.history, closed, now)
         names = spent_names_of(closed, places)
         remove_file(draft)
