@@ -98,7 +98,7 @@ export function undiciRequest(
   };
 }
 
-/** Returns a query as undici sends it: any value but text, a number or a boolean is empty. */
+/** Returns a query as undici sends it: only text, numbers and booleans are not empty there. */
 function queryText(query: Readonly<Record<string, unknown>>): string {
   const lists = Object.entries(query).map(
     ([name, value]) => [name, [value].flat().map((item) => (isPlain(item) ? item : ''))] as const,
