@@ -24,12 +24,15 @@ export function isFromService({ fingerprint }: Pick<Attempt, 'fingerprint'>): bo
   return fingerprint.startsWith(FROM_SERVICE);
 }
 
-/** Whether nothing more can happen to an attempt: only its receipt or its costs remain. */
-export function isClosed({ state, delivered, fingerprint }: Attempt): boolean {
+/**
+ * Whether nothing more can happen to an attempt: only its receipt or its costs remain. An attempt
+ * whose fingerprint is its id is of no request: another program presents the payment.
+ */
+export function isClosed({ state, delivered, id, fingerprint }: Attempt): boolean {
   return (
     state === 'unsettled' ||
     state === 'unpaid' ||
-    (state === 'settled' && (delivered || isFromService({ fingerprint })))
+    (state === 'settled' && (delivered || isFromService({ fingerprint }) || fingerprint === id))
   );
 }
 

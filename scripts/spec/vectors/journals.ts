@@ -186,12 +186,16 @@ function anewOf(bytes: Buffer, now: number, state: State): unknown {
   return { of: 'anew', bytes: base64(bytes), now, out: linesOf(snapshot, names, 9) };
 }
 
-/** A file with payments of a service, which are found by their fingerprints once they are over. */
-async function ofService(): Promise<unknown> {
+/**
+ * A file with payments of a service, which are found by their fingerprints once they are over, and
+ * with one of `client.pay`, which is not.
+ */
+async function ofOthers(): Promise<unknown> {
   const { payment } = fullAttemptOf();
-  const puts = Array.from({ length: recent + 4 }, (_, at) => ({
+  const puts = Array.from({ length: recent + 5 }, (_, at) => ({
     put: attemptOf({
-      ...{ id: `id-${at}`, wallet: 'w1', fingerprint: `${FROM_SERVICE}payment ${at}` },
+      ...{ id: `id-${at}`, wallet: 'w1' },
+      fingerprint: at === 3 ? `id-${at}` : `${FROM_SERVICE}payment ${at}`,
       state: at === 1 ? 'unsettled' : at === 2 ? 'unpaid' : 'settled',
       ...(at === 0 ? { idempotencyKey: 'k1' } : {}),
       ...(at === 2 ? {} : { payment }),
@@ -276,5 +280,5 @@ function rows(): unknown[] {
 
 /** Vectors of journals: lines, sound and spoiled files, rows of Postgres, and events. */
 export async function journals(): Promise<unknown[]> {
-  return [...lines(), ...(await files()), await ofService(), ...rows(), ...events()];
+  return [...lines(), ...(await files()), await ofOthers(), ...rows(), ...events()];
 }

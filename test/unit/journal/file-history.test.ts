@@ -3,6 +3,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { encodeHeader } from '../../../adapters/journals/file/header.js';
 import { journalAt } from '../../../adapters/journals/file/journal.js';
 import { encodeLine } from '../../../adapters/journals/file/line.js';
+import type { Attempt } from '../../../src/journal/types.js';
 import { attemptOf, DAY_MS, fullAttemptOf, idsOf, NOW } from '../../helpers/attempts.js';
 import { failure, fakeProcesses, MemoryDisk, type Step } from '../../helpers/memory-disk.js';
 
@@ -24,11 +25,12 @@ function rewritten(disk: MemoryDisk, step?: Step, processes = fakeProcesses().as
       await setImmediate();
     }
   };
-  const archive = async (id: string, at = NOW) => {
-    const { payment } = fullAttemptOf();
-    await journal.reserve(attemptOf({ id, at }), []);
-    await journal.put(attemptOf({ id, at, state: 'signed', payment: payment! }));
-    await journal.put(attemptOf({ id, at, state: 'settled', delivered: true, payment: payment! }));
+  const archive = async (id: string, at = NOW, end: Partial<Attempt> = { delivered: true }) => {
+    const payment = fullAttemptOf().payment!;
+    const { delivered = false, ...over } = end;
+    await journal.reserve(attemptOf({ id, at, ...over }), []);
+    await journal.put(attemptOf({ id, at, ...over, state: 'signed', payment }));
+    await journal.put(attemptOf({ id, at, ...over, state: 'settled', delivered, payment }));
     await growUntil(() => textOf(disk, HISTORY).includes(`"${id}"`), at);
   };
   return { journal, archive, growUntil };
@@ -39,6 +41,14 @@ const textOf = (disk: MemoryDisk, path: string) =>
 const isArchived = (disk: MemoryDisk) => /"history":[1-9]/.test(textOf(disk, '/journal'));
 const historiesOn = (disk: MemoryDisk) =>
   [...disk.files.keys()].filter((path) => path.startsWith(HISTORY));
+
+it('archives a settled payment of client.pay, which is never delivered', async () => {
+  const { journal, archive } = rewritten(new MemoryDisk());
+  await archive('one', NOW, { fingerprint: 'one' });
+  await archive('two');
+  expect(await idsOf(journal.attempts(OWNER))).toEqual(['one', 'two']);
+  expect(await journal.similar(OWNER, 'one', undefined)).toEqual([]);
+});
 
 it('lists attempts since a time also if the clock was back when later attempts were archived', async () => {
   const { journal, archive } = rewritten(new MemoryDisk());

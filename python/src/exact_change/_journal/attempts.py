@@ -89,10 +89,14 @@ def is_from_service(attempt: Attempt) -> bool:
 
 
 def is_closed(attempt: Attempt) -> bool:
-    """Returns whether nothing more can happen to an attempt."""
-    if attempt["state"] in ("unsettled", "unpaid"):
-        return True
-    return attempt["state"] == "settled" and (attempt["delivered"] or is_from_service(attempt))
+    """Returns whether nothing more can happen to an attempt.
+
+    An attempt with its id as fingerprint has no request: another program presents the payment.
+    """
+    if attempt["state"] != "settled":
+        return attempt["state"] in ("unsettled", "unpaid")
+    has_no_request = attempt["fingerprint"] == attempt["id"]
+    return attempt["delivered"] or has_no_request or is_from_service(attempt)
 
 
 def owner_of(attempt: Attempt) -> Owner:
