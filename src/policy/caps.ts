@@ -71,26 +71,28 @@ export function capCounts(
 
 /**
  * Returns the caps over time that count a spend. A cap for each host or payee is returned with the
- * host or payee of the spend.
+ * host or payee of the spend; it does not count a swap alone, which has neither.
  */
 export function capsFor({ caps }: Pick<CapRules, 'caps'>, spend: Spend): readonly Cap[] {
   const isAbout = (cap: Cap) =>
     cap.mint === undefined || cap.mint === spend.mint || takenOf(cap, spend) > 0n;
   return caps
     .map((cap) => named(cap, spend))
-    .filter((cap) => capCounts(cap, spend) && isAbout(cap));
+    .filter((cap) => capCounts(cap, spend))
+    .filter(isAbout);
 }
 
 /**
- * Puts a spend's host and payee in the place of `*`. The host has no port, so that a seller cannot
- * leave the cap by a change of port.
+ * Puts a spend's host and payee, if it has them, in the place of `*`. The host has no port, so that
+ * a seller cannot leave the cap by a change of port.
  */
 function named(cap: Cap, spend: Spend): Cap {
   const { host, payTo } = cap;
-  if (host !== '*' && payTo !== '*') return cap;
-  return {
-    ...cap,
-    host: host === '*' ? portless(spend.host) : host,
-    payTo: payTo === '*' ? spend.payTo : payTo,
-  };
+  return host === '*' || payTo === '*'
+    ? {
+        ...cap,
+        payTo: (payTo === '*' && spend.payTo) || payTo,
+        host: (host === '*' && portless(spend.host)) || host,
+      }
+    : cap;
 }

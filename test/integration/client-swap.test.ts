@@ -39,6 +39,26 @@ describe('client.swap with counted: true', () => {
     expect(signed).toHaveLength(1);
   });
 
+  it('has no host and no payee, so caps for each of them do not bind it', async () => {
+    const { client } = await payerOn(
+      sandbox,
+      { SOL: '1', USDC: '1' },
+      {
+        policy: {
+          limits: [
+            { swaps: 1, per: 'hour', host: '*' },
+            { usd: '0', per: 'hour', payee: '*' },
+          ],
+        },
+      },
+    );
+    const request = { inputMint: 'SOL', outputMint: 'USDC', uiAmount: '0.001' };
+    await client.swap(request, { counted: true });
+    await client.swap(request, { counted: true });
+    const caps = await client.spent();
+    expect(caps.map(({ cap }) => cap)).toEqual(['maxPerDay', 'maxLamportsPerDay']);
+  });
+
   it('counts nothing when it fails before its signature', async () => {
     const journal = memoryJournal();
     const { client } = await payerOn(sandbox, { SOL: '1', USDC: '1' }, { journal });

@@ -33,6 +33,8 @@ POLICY = parse_policy(
             {"usd": "0.02", "per": "payment", "payee": PAYEE},
             {"payments": 30, "per": "minute"},
             {"amount": "900", "mint": "USDC", "per": "payment"},
+            {"swaps": 2, "per": "hour", "payee": "*"},
+            {"lamports": "60000", "per": "payment", "payee": "*"},
         ],
         "deny": {"hosts": ["*.evil.test", "bad.test"], "schemes": ["upto"]},
         "allow": {"networks": ["solana"]},

@@ -148,6 +148,17 @@ def test_refuses_a_counted_swap_over_a_cap_before_its_signature(
     assert payer.signed == ["swap"]
 
 
+def test_binds_no_counted_swap_by_caps_for_each_host_or_payee(make_payer: MakePayer) -> None:
+    each = [
+        {"swaps": 1, "per": "hour", "host": "*"},
+        {"usd": "0", "per": "hour", "payee": "*"},
+    ]
+    payer = make_payer(SOL="1", USDC="1", policy={"limits": each})
+    for _ in range(2):
+        payer.client.swap(**{**ORDERS[0], "ui_amount": "0.001"}, counted=True)
+    assert [use.cap for use in payer.client.spent()] == ["max_per_day", "max_lamports_per_day"]
+
+
 def test_counts_nothing_when_a_counted_swap_was_not_signed(
     sandbox: Sandbox, make_payer: MakePayer
 ) -> None:

@@ -258,6 +258,8 @@ const POLICY = parsePolicy(
       { usd: '0.02', per: 'payment', payee: 'AKnL4NNf3DGWZJS6cPknBuEGnVsV4A4m5tgebLHaRSZ9' },
       { payments: 30, per: 'minute' },
       { amount: '900', mint: 'USDC', per: 'payment' },
+      { swaps: 2, per: 'hour', payee: '*' },
+      { lamports: '60000', per: 'payment', payee: '*' },
     ],
     deny: { hosts: ['*.evil.test', 'bad.test'], schemes: ['upto'] },
     allow: { networks: ['solana'] },
@@ -270,8 +272,9 @@ export function costs(): unknown[] {
   const drawn = Array.from({ length: 150 }, (_, index) => {
     const random = createRandom(`spec/costs/${index}`);
     const paying = json(drawAttempt(random, 'id'));
-    // Every tenth attempt is a swap without a payment.
-    const attempt = index % 10 === 0 ? { ...paying, amount: '0', microUsd: '0' } : paying;
+    // Every tenth attempt is a swap without a payment, so without a host and a payee.
+    const alone = { host: '', payTo: '', amount: '0', microUsd: '0' };
+    const attempt = index % 10 === 0 ? { ...paying, ...alone } : paying;
     const isPaid = random.chance(0.7);
     const refusal = checkPayment(POLICY, attempt);
     const caps = capsFor(POLICY, attempt);

@@ -19,7 +19,10 @@ const PAYEES = [
 const NAMES = ['a.test', 'b.test', '__proto__', '[::1]'] as const;
 const WINDOWS = { minute: 60_000, hour: 3_600_000, day: 86_400_000, total: undefined } as const;
 
-/** A spend, and its name and port, so that the model need not read its host. */
+/**
+ * A spend, and its name and port, so that the model need not read its host. A swap alone has no
+ * host and no payee.
+ */
 interface Made {
   readonly spend: Spend;
   readonly name: string;
@@ -40,10 +43,10 @@ const swap: fc.Arbitrary<SwapCost> = fc.record({
 
 const made = fc
   .record({
-    name: fc.constantFrom(...NAMES),
+    name: fc.constantFrom(...NAMES, ''),
     dot: fc.constantFrom('', '.'),
     port: fc.constantFrom('', ':8443', ':4021'),
-    payTo: fc.constantFrom(...PAYEES),
+    payTo: fc.constantFrom(...PAYEES, ''),
     mint: fc.constantFrom(...MINTS),
     amount: fc.integer({ min: 1, max: 20 }),
     usd: fc.option(fc.integer({ min: 1, max: 20 })),
@@ -51,7 +54,7 @@ const made = fc
     swapping: fc.option(swap, { nil: undefined }),
   })
   .map(({ name, dot, port, payTo, mint, amount, usd, swapped, swapping }): Made => {
-    const host = `${name}${name.startsWith('[') ? '' : dot}${port}`;
+    const host = name === '' ? '' : `${name}${name.startsWith('[') ? '' : dot}${port}`;
     const swaps = { ...(swapped && { swapped }), ...(swapping && { swapping }) };
     return {
       spend: {
@@ -114,13 +117,10 @@ function isAbout(
   { host, payee, mint, amount }: LimitOptions,
   { spend, name, port }: Made,
 ): boolean {
-  const byHost = host === undefined || host === '*' || host === name || host === name + port;
+  const byHost = [undefined, name, name + port].includes(host) || (host === '*' && name !== '');
+  const byPayee = [undefined, spend.payTo].includes(payee) || (payee === '*' && spend.payTo !== '');
   const isSwappedFrom = amount !== undefined && mint !== undefined && swappedFrom(spend, mint) > 0n;
-  return (
-    byHost &&
-    [undefined, '*', spend.payTo].includes(payee) &&
-    ([undefined, spend.mint].includes(mint) || isSwappedFrom)
-  );
+  return byHost && byPayee && ([undefined, spend.mint].includes(mint) || isSwappedFrom);
 }
 
 function swapsOf({ swapped, swapping }: Spend): SwapCost[] {

@@ -234,6 +234,18 @@ describe('a cap for each host or payee', () => {
     ]);
     expect(shown([])).toEqual(['maxPerDay', 'maxLamportsPerDay']);
   });
+
+  it('does not bind a swap alone, which has no host and no payee', () => {
+    const alone = { ...bonk(8n), host: '', payTo: '' };
+    expect(capsFor(policy, alone).map(({ name }) => name)).toEqual([
+      'maxPerDay',
+      'maxLamportsPerDay',
+    ]);
+    const limits = [{ usd: '0.10', per: 'payment', payee: '*' }] as const;
+    const each = parse({ limits });
+    expect(checkPayment(each, usdc(100_001n))?.code).toBe('amount_over_limit');
+    expect(checkPayment(each, { ...usdc(100_001n), host: '', payTo: '' })).toBeUndefined();
+  });
 });
 
 describe('the part of a cap that a spend takes', () => {

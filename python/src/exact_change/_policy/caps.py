@@ -77,7 +77,10 @@ def cap_counts(cap: Cap, spend: Spend) -> bool:
 
 
 def caps_for(caps: Sequence[Cap], spend: Spend) -> list[Cap]:
-    """Returns the caps that count a spend, with ``*`` replaced by its host or payee."""
+    """Returns the caps that count a spend, with ``*`` replaced by its host or payee.
+
+    A swap alone has no host and no payee, so no cap for each of them counts it.
+    """
     named = (_with_names(cap, spend) for cap in caps)
     return [cap for cap in named if cap_counts(cap, spend) and _is_about(cap, spend)]
 
@@ -102,15 +105,15 @@ def _is_about(cap: Cap, spend: Spend) -> bool:
 
 
 def _with_names(cap: Cap, spend: Spend) -> Cap:
-    """Replaces ``*`` by the spend's host or payee.
+    """Replaces ``*`` by the spend's host or payee, if it has one.
 
     The host has no port, so that a seller cannot leave its cap by a move to another port.
     """
     if "*" not in (cap.host, cap.pay_to):
         return cap
     return cap._replace(
-        host=portless(spend["host"]) if cap.host == "*" else cap.host,
-        pay_to=spend["payTo"] if cap.pay_to == "*" else cap.pay_to,
+        host=(cap.host == "*" and portless(spend["host"])) or cap.host,
+        pay_to=(cap.pay_to == "*" and spend["payTo"]) or cap.pay_to,
     )
 
 
