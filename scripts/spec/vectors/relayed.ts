@@ -32,6 +32,7 @@ const odd: readonly Answer[] = [
   [200, '{"result":[]}'],
   [200, '{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"No\u202e funds"}}'],
   [400, '{"error":{"code":-32601}}'],
+  [200, '{"error":{"message":{"toString":1,"valueOf":1}}}'],
   [200, '{"error":"no"}'],
   [200, 'garbage'],
   [200, ''],
@@ -45,7 +46,9 @@ const odd: readonly Answer[] = [
 const payer = { signer_address: STRANGER, payment_address: WALLET };
 const rules = (value: unknown) => result({ validation_config: { allowed_spl_paid_tokens: value } });
 const facts: readonly (readonly [payer: Answer, config: Answer])[] = [
-  ...[[], [USDC, USDT], 'All', null, [7, USDC]].map((mints) => [result(payer), rules(mints)] as const),
+  ...[[], [USDC, USDT], 'All', null, [7, { toString: 1 }, USDC]].map(
+    (mints) => [result(payer), rules(mints)] as const,
+  ),
   [result(payer), result({})],
   [result(payer), result({ validation_config: 5 })],
   ...[{}, { signer_address: STRANGER }, { ...payer, payment_address: 'x' }].map(

@@ -112,7 +112,7 @@ export function createRelayer(settings: RelayerSettings): Relayer {
       if (!isAddress(feePayer) || !isAddress(payTo)) throw unusable('it names no payer');
       const rules = config['validation_config'];
       const paid = isRecord(rules) ? rules['allowed_spl_paid_tokens'] : undefined;
-      return { feePayer, payTo, mints: Array.isArray(paid) ? paid.map(String) : undefined };
+      return { feePayer, payTo, mints: Array.isArray(paid) ? paid.filter(isText) : undefined };
     },
     async fee(transaction, mint, facts, signal) {
       const params = { ...common(transaction, facts), fee_token: mint };
@@ -135,13 +135,17 @@ function resultOf(body: string, status: number): UnknownRecord {
   const answer = parseJson(body);
   const { result, error } = isRecord(answer) ? answer : {};
   if (isRecord(error)) {
-    const { message = '' } = error;
+    const { message } = error;
     throw unavailable('The relayer refused; its reason is in untrusted.', status, {
-      untrusted: { message: String(message) },
+      untrusted: { message: isText(message) ? message : '' },
     });
   }
   if (!isRecord(result)) throw unusable('it is no JSON-RPC result');
   return result;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
 }
 
 function readFee(fee: unknown): bigint {

@@ -59,7 +59,8 @@ class Relayer:
         if not is_address(fee_payer) or not is_address(pay_to):
             raise _unusable("it names no payer")
         paid = record_of(config.get("validation_config")).get("allowed_spl_paid_tokens")
-        return RelayerFacts(fee_payer, pay_to, [*map(str, paid)] if is_list(paid) else None)
+        mints = [mint for mint in paid if isinstance(mint, str)] if is_list(paid) else None
+        return RelayerFacts(fee_payer, pay_to, mints)
 
     def fee(
         self, transaction: bytes, mint: Address, facts: RelayerFacts, signal: Signal | None
@@ -144,7 +145,8 @@ def _result_of(answer: Answer) -> Record:
         response = {}
     error, result = response.get("error"), response.get("result")
     if is_record(error):
-        untrusted = {"message": str(error.get("message", ""))}
+        message = error.get("message")
+        untrusted = {"message": message if isinstance(message, str) else ""}
         refused = "The relayer refused; its reason is in untrusted."
         raise _unavailable(refused, answer.status, untrusted=untrusted)
     if not is_record(result):
