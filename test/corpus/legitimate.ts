@@ -228,10 +228,8 @@ const swaps: readonly Shape[] = [
     make: changingAccounts(({ expected }) => ({ override: own(expected.outputMint) })),
   },
   {
-    shape: 'another_own_account_read_only',
-    make: changingTerms(({ venues }) => ({
-      venues: [...venues, readonly(own(MINTS.bonk)), readonly(WALLET)],
-    })),
+    shape: 'wallet_again_read_only',
+    make: changingTerms(({ venues }) => ({ venues: [...venues, readonly(WALLET)] })),
   },
   {
     shape: 'of_128_accounts',

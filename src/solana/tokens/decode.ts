@@ -39,7 +39,7 @@ export interface TokenAccount extends PlainAccount {
  * Token-2022 recognizes its multisigs by this length alone. It pads any other account that would
  * have this length.
  */
-export const MULTISIG_BYTES = 355;
+const MULTISIG_BYTES = 355;
 /** Offset at which Token-2022 has the kind of account: mint or token account. */
 const KIND_AT = ACCOUNT_BYTES;
 const MINT_KIND = 1;

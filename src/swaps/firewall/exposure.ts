@@ -1,9 +1,9 @@
-import { everyPinnedMint, isTokenProgram } from '../../network.js';
+import { everyPinnedMint } from '../../network.js';
 import { addressBytes } from '../../solana/address.js';
 import { isReservedAddress } from '../../solana/reserved-addresses.js';
 import type { Account } from '../../solana/rpc/rpc.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
-import { decodeMint, MULTISIG_BYTES } from '../../solana/tokens/decode.js';
+import { decodeMint } from '../../solana/tokens/decode.js';
 import type { AccountMeta, Address, Instruction } from '../../solana/types.js';
 import { accountExists } from '../accounts/own-account.js';
 import { type Rule, enforce } from './rule.js';
@@ -79,8 +79,8 @@ export const exposureRules: readonly Rule<ExposureSubject>[] = [
   {
     id: 'exposed_multisig',
     refuses:
-      'it names a multisig, or what may be one, of which the wallet is a member, or a mint that gives the wallet power over accounts',
-    why: 'The signature of the wallet counts for the multisig or the mint, and an account that belongs to it does not name the wallet.',
+      'it names, even only to read, another token account of the wallet, a multisig (or what may be one) of which the wallet is a member, or a mint that gives the wallet power over accounts',
+    why: 'The signature of the wallet counts for what obeys them, and that need not name the wallet: a position in a pool obeys the owner of the account with its NFT.',
     passes: ({ key, exposed }) =>
       exposed.every(({ account }) => account === null || !contains(powersIn(account), key)),
   },
@@ -118,13 +118,13 @@ function ownAccounts({ wallet, exposed }: ExposureSubject): Address[] {
 }
 
 /**
- * Returns the part of an account that may name members of a multisig, or the wallets that a mint
- * lets freeze, move or collect the tokens of others. Token programs tell their multisigs by length.
- * Accounts of other programs all count: they may list signers in forms that we do not know.
+ * Returns the part of an account that may name wallets with a power over other accounts: owners of
+ * NFTs, members of multisigs, and the wallets that a mint lets freeze, move or collect the tokens of
+ * others. Accounts of any program count: they may list signers in forms that we do not know.
  */
-function powersIn({ owner, data }: Account): Uint8Array {
+function powersIn(account: Account): Uint8Array {
   // The mint authority comes first in a mint. It can do nothing with a mint that is only read.
-  return isTokenProgram(owner) && data.length !== MULTISIG_BYTES ? data.subarray(36) : data;
+  return decodeMint(account) === undefined ? account.data : account.data.subarray(36);
 }
 
 function contains(data: Uint8Array, key: Uint8Array): boolean {

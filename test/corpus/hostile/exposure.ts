@@ -1,6 +1,7 @@
 import type { Address } from '@solana/kit';
 import {
   account,
+  concat,
   keyBytes,
   mint,
   tokenAccount,
@@ -42,6 +43,23 @@ const throughMultisig = (attack: string, account: Address, multisig: Address): A
   make: changingTerms(({ venues }) => ({
     venues: [...venues, writable(account), readonly(multisig)],
   })),
+});
+
+const POSITION = someKey(220);
+const POSITION_MINT = someKey(222);
+const POSITION_HOLDER = someKey(224);
+
+/**
+ * Adds a position in a pool as writable, and the wallet's account with the position's NFT as
+ * read-only. The position names only the mint of the NFT, and obeys the owner of the account.
+ */
+const throughPosition = (attack: string, program: Address): Attack => ({
+  ...throughMultisig(attack, POSITION, POSITION_HOLDER),
+  accounts: () =>
+    new Map([
+      [POSITION, account(PROGRAMS.whirlpool, concat(new Uint8Array(40), keyBytes(POSITION_MINT)))],
+      [POSITION_HOLDER, tokenAccount(program, { mint: POSITION_MINT, owner: WALLET, amount: 1n })],
+    ]),
 });
 
 const OBEYING_MINT = someKey(140);
@@ -120,6 +138,13 @@ const exposures: readonly Attack[] = [
   },
   throughMultisig('account_of_a_multisig', EXPOSED.ofMultisig, EXPOSED.multisig),
   throughMultisig('account_of_a_multisig_2022', EXPOSED.ofMultisig2022, EXPOSED.multisig2022),
+  throughPosition('position_of_an_nft', PROGRAMS.token),
+  throughPosition('position_of_an_nft_2022', PROGRAMS.token2022),
+  {
+    attack: 'another_own_account_read_only',
+    rule: 'exposed_multisig',
+    make: changingTerms(({ venues }) => ({ venues: [...venues, readonly(own(MINTS.bonk))] })),
+  },
   throughMint('account_of_a_mint_that_it_may_freeze', PROGRAMS.token, 46, [1, 0, 0, 0]),
   throughMint('account_of_a_mint_that_it_may_move', PROGRAMS.token2022, 166, [12, 0, 32, 0]),
   { attack: 'third_ata_from_lut', rule: 'exposed_account', make: fromTable },

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple, Sequence
 
-from .._base.network import (
-    COMPRESSION_PROGRAMS,
-    EVERY_PINNED_MINT,
-    SYSTEM_PROGRAM,
-    TOKEN_PROGRAMS,
-)
+from .._base.network import COMPRESSION_PROGRAMS, EVERY_PINNED_MINT, SYSTEM_PROGRAM
 from .._solana.address import Address, address_bytes, is_reserved
 from .._solana.rpc.types import Account
-from .._solana.tokens import MULTISIG_BYTES, associated_token_address, decode_mint
+from .._solana.tokens import associated_token_address, decode_mint
 from .._solana.types import AccountMeta, Instruction
 from .rule import Rule, enforce
 
@@ -90,7 +85,11 @@ def _creates_no_own_account(subject: ExposureSubject) -> bool:
     return not vacant or vacant.isdisjoint(_own_accounts(subject))
 
 
-def _names_no_multisig(subject: ExposureSubject) -> bool:
+def _names_no_power(subject: ExposureSubject) -> bool:
+    """Whether no account gives the wallet a power over other accounts, which need not name it.
+
+    An account that is only read counts too: a position obeys the owner of the account with its NFT.
+    """
     key = address_bytes(subject.wallet)
     return all(
         exposed.account is None or key not in _powers_in(exposed.account)
@@ -102,7 +101,7 @@ EXPOSURE_RULES: Sequence[Rule[ExposureSubject]] = (
     Rule("exposed_account", _names_no_other),
     Rule("exposed_tree", _writes_no_tree),
     Rule("exposed_vacancy", _creates_no_own_account),
-    Rule("exposed_multisig", _names_no_multisig),
+    Rule("exposed_multisig", _names_no_power),
 )
 
 
@@ -129,12 +128,11 @@ def _own_accounts(subject: ExposureSubject) -> set[Address]:
 
 
 def _powers_in(account: Account) -> bytes:
-    """Returns the part of an account that may name members of a multisig.
+    """Returns the part of an account that may name wallets with a power over other accounts.
 
-    Of a mint, the part with the wallets that may freeze, move or collect the tokens of others.
-    Token programs tell their multisigs by length. Accounts of other programs all count: they may
-    list members, voters or signers in forms that we do not know.
+    These are owners of NFTs, members of multisigs, and the wallets that a mint lets freeze, move or
+    collect the tokens of others. Accounts of any program count: they may list members, voters or
+    signers in forms that we do not know.
     """
-    owner, data = account.owner, account.data
     # The mint authority comes first in a mint. It can do nothing with a mint that is only read.
-    return data[36:] if owner in TOKEN_PROGRAMS and len(data) != MULTISIG_BYTES else data
+    return account.data if decode_mint(account) is None else account.data[36:]

@@ -62,7 +62,7 @@ _MINT_BYTES = 82
 _ACCOUNT_BYTES = 165
 # Token-2022 recognizes its multisigs by this length alone. It pads any other account that would
 # have this length.
-MULTISIG_BYTES = 355
+_MULTISIG_BYTES = 355
 # Offset at which Token-2022 has the kind of account: mint or token account.
 _KIND_AT = _ACCOUNT_BYTES
 _MINT_KIND, _ACCOUNT_KIND = 1, 2
@@ -175,7 +175,7 @@ def _extensions_of(account: Account, base_bytes: int, kind: int) -> list[Extensi
         return None
     if len(data) == base_bytes:
         return []
-    if owner == TOKEN_PROGRAM or len(data) <= _KIND_AT or len(data) == MULTISIG_BYTES:
+    if owner == TOKEN_PROGRAM or len(data) <= _KIND_AT or len(data) == _MULTISIG_BYTES:
         return None
     # A mint is padded with zeros to the length of an account, so that both have the kind at the
     # same offset.

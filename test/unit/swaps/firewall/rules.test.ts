@@ -73,12 +73,6 @@ const OUTSIDER = createSeedSigner(new Uint8Array(32).fill(5)).address;
 
 describe('the check of the accounts that a venue could reach', () => {
   const wallet = getAddressEncoder().encode(WALLET);
-  const naming = (owner: string, offset: number) => {
-    const data = new Uint8Array(200);
-    data.set(wallet, offset);
-    return account(owner, data);
-  };
-
   const writable = (held: Exposed['account'], address: string = STRANGER): Exposed => ({
     address,
     writable: true,
@@ -152,15 +146,29 @@ describe('the check of the accounts that a venue could reach', () => {
     expect(() => checkExposure(WALLET, [writable(held, someKey(60))])).not.toThrow();
   });
 
-  it('accepts accounts of strangers, and read-only accounts that name the wallet', () => {
-    const token = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
-    const multisigOfOthers = account(token, new Uint8Array(355).fill(9));
+  it('accepts accounts of strangers, and a mint that is only read and that the wallet may mint', () => {
+    const multisigOfOthers = account(TOKEN_PROGRAM, new Uint8Array(355).fill(9));
+    const mint = new Uint8Array(82);
+    mint.set([1, 0, 0, 0, ...wallet]);
+    mint[45] = 1;
     const harmless = [
-      readonly(naming(token, 32)),
-      writable(account(token, new Uint8Array(165))),
+      readonly(account(TOKEN_PROGRAM, mint)),
+      writable(account(TOKEN_PROGRAM, new Uint8Array(165))),
       readonly(multisigOfOthers),
       writable(null),
     ];
     expect(() => checkExposure(WALLET, harmless)).not.toThrow();
+  });
+
+  it.each([
+    ['a token account', 165, 32],
+    ['the delegate of a token account', 165, 76],
+    ['a multisig', 355, 3],
+  ])('refuses an account that is only read and names the wallet, as %s does', (_, length, at) => {
+    const data = new Uint8Array(length);
+    data.set(wallet, at);
+    expect(() => checkExposure(WALLET, [readonly(account(TOKEN_PROGRAM, data))])).toThrow(
+      expect.objectContaining({ details: { rule: 'exposed_multisig' } }),
+    );
   });
 });
