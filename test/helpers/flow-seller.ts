@@ -6,6 +6,7 @@ import {
   x402ResourceServer,
 } from '@x402/core/server';
 import { paymentMiddlewareFromHTTPServer } from '@x402/express';
+import { bazaarResourceServerExtension } from '@x402/extensions/bazaar';
 import { ExactSvmScheme } from '@x402/svm/exact/server';
 import type { MintSymbol, Sandbox } from 'exact-change-sandbox';
 import express from 'express';
@@ -16,6 +17,7 @@ export interface Offered {
   readonly symbol: MintSymbol;
   /** Base units. */
   readonly amount: string;
+  readonly extra?: Record<string, unknown>;
 }
 
 export interface Sale {
@@ -36,21 +38,24 @@ export interface Seller {
  * and pays the sandbox's merchant.
  *
  * @param routes - Offers of each path, in the order in which the 402 lists them.
+ * @param extensions - The entry of each path in a catalogue.
  */
 export async function startSeller(
   sandbox: Sandbox,
   routes: Readonly<Record<string, readonly Offered[]>>,
+  extensions?: Record<string, unknown>,
 ): Promise<Seller> {
   const sales: Sale[] = [];
   const config = (accepts: readonly Offered[]) => ({
     accepts: accepts.map((offered) => offer(sandbox, offered)),
+    ...(extensions === undefined ? {} : { extensions }),
   });
   const configs = Object.fromEntries(
     Object.entries(routes).map(([path, accepts]) => [path, config(accepts)] as const),
   );
-  const server = new x402ResourceServer(
-    new HTTPFacilitatorClient({ url: sandbox.facilitatorUrl }),
-  ).register(MAINNET, new ExactSvmScheme());
+  const server = new x402ResourceServer(new HTTPFacilitatorClient({ url: sandbox.facilitatorUrl }))
+    .register(MAINNET, new ExactSvmScheme())
+    .registerExtension(bazaarResourceServerExtension);
   const http = new x402HTTPResourceServer(server, configs);
   await http.initialize();
   const app = express();
@@ -82,11 +87,12 @@ export async function startSeller(
   };
 }
 
-function offer(sandbox: Sandbox, { symbol, amount }: Offered) {
+function offer(sandbox: Sandbox, { symbol, amount, extra }: Offered) {
   return {
     scheme: 'exact',
     network: MAINNET,
     payTo: sandbox.merchant,
     price: { amount, asset: sandbox.mints[symbol].address },
+    ...(extra === undefined ? {} : { extra }),
   } as const;
 }

@@ -50,6 +50,17 @@ const JSON_TEXTS = [
   ...['{"n":NaN}', '{"n":Infinity}', '{"n":0x10}', '{"n":1_000}', '\ufeff{}', '{}x', '{"a":1}}'],
   ...['{"n":5e-324}', '{"n":1e21}', '{"n":123456789012345678901234567890}', '{"n":1e-7}'],
   ...['{"n":0.1}', '{"n":100000.0}', '{"n":2e0}', '{"n":-1.5e-10}', '{"n":9007199254740993}'],
+  ...['{"amount":12.5}', '{"amount":1.10}', '{"amount":1e21}', '{"amount":9007199254740993}'],
+  ...['{"amount":1e400}', '{"maxAmountRequired":[1.0,{"amount":-0.5e1}]}', '{"amount":0.1}'],
+  ...['1.0', '1e3', '-1', '1000', '1e400', '9007199254740993', '"1.0"', '[1.0]'].flatMap((price) => [
+    `{"accepts":[{"amount":${price}}]}`,
+    `{"accepts":[1.5,{"maxAmountRequired" : ${price}}]}`,
+  ]),
+  ...['{"accepts":[{"amount":"1","extra":{"amount":0.010}}]}', '{"accepts":{"amount":1.0}}'],
+  ...[2, 1, '2.0', '"2"'].map(
+    (version) => `{"x402Version":${version},"accepts":[{"amount":1.0,"maxAmountRequired":1.0}]}`,
+  ),
+  ...['{"accepts":[[{"amount":1.0}]]}', '{"extensions":{"accepts":[{"amount":12.50}]}}'],
   ...['{"\\u0061":1,"a":2}', '{"é":"😀"}', '{"a":"\\ud83d\\ude00"}', '{"a":1}\u00a0', '[[],{}]'],
   `${'['.repeat(16)}${']'.repeat(16)}`,
   `${'['.repeat(17)}${']'.repeat(17)}`,

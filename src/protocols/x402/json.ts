@@ -1,4 +1,5 @@
 import { base64, base64url } from '../../internal/bytes.js';
+import { isRecord, type UnknownRecord } from '../../internal/record.js';
 import { decodeUtf8 } from '../../internal/utf8.js';
 import type { JsonObject, JsonValue } from '../types.js';
 
@@ -15,14 +16,10 @@ export type JsonReading =
 /** Keys that can change a prototype if an object is copied carelessly. */
 const FORBIDDEN_KEYS: readonly string[] = ['__proto__', 'constructor', 'prototype'];
 /**
- * Keys with amounts of money. A number that is not a plain integer stays text there, so that it is
- * judged and never rounded.
+ * Matches a string of valid JSON. If it is a key: also the colon, and the value if that is a number
+ * but no plain integer.
  */
-const MONEY_KEYS: readonly string[] = ['amount', 'maxAmountRequired'];
-
-/** Matches a JSON string. If it is a key: also the colon, and the value if that is a number. */
-const TEXT = /("[^"\\]*(?:\\.[^"\\]*)*")(?:(\s*:\s*)(-?\d[-+.eE\d]*)?)?/gs;
-const PLAIN_INTEGER = /^(?:0|[1-9][0-9]*)$/;
+const TEXT = /("[^"\\]*(?:\\.[^"\\]*)*"(\s*:\s*)?)((?!\d+[\s,}])[-\d][-+.eE\d]*)?/gs;
 
 class Unreadable extends Error {}
 
@@ -76,20 +73,34 @@ function parse(text: string): JsonValue {
   const rounded: unknown = JSON.parse(text);
   let keys = 0;
   const exact = text.replace(TEXT, (all, name: string, colon?: string, number?: string) => {
-    if (colon === undefined) return all;
-    keys += 1;
-    return number === undefined || PLAIN_INTEGER.test(number) || !isMoney(JSON.parse(name))
-      ? all
-      : `${name}${colon}"${number}"`;
+    if (colon !== undefined) keys += 1;
+    return number === undefined ? all : `${name}"${number}"`;
   });
+  if (exact !== text) keepPrices(rounded, JSON.parse(exact));
   const left = { characters: Infinity, keys };
-  const value = copy(exact === text ? rounded : JSON.parse(exact), 1, left);
+  const value = copy(rounded, 1, left);
   if (left.keys > 0) throw new Unreadable('it names a key twice');
   return value;
 }
 
-function isMoney(key: unknown): boolean {
-  return MONEY_KEYS.some((moneyKey) => moneyKey === key);
+/**
+ * Takes the prices of `exact`, in which a number that is not a plain integer is text, so that it is
+ * judged and never rounded. All else stays as `JSON.parse` gives it, because a payment echoes it.
+ */
+function keepPrices(terms: unknown, exact: unknown): void {
+  const { accepts, x402Version } = ownFields(terms);
+  const { accepts: written } = ownFields(exact);
+  if (!Array.isArray(accepts) || !Array.isArray(written)) return;
+  accepts.forEach((offer: unknown, index) => {
+    const { amount, maxAmountRequired } = ownFields(written[index]);
+    if (isRecord(offer))
+      Object.assign(offer, x402Version === 2 ? { amount } : { amount, maxAmountRequired });
+  });
+}
+
+/** Returns a copy of a parsed object without inherited fields, and no own fields else. */
+function ownFields(value: unknown): UnknownRecord {
+  return isRecord(value) ? { __proto__: null, ...value } : {};
 }
 
 /** @param left - Characters that the copy may still take, and keys of the text not copied yet. */

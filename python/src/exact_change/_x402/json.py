@@ -8,7 +8,7 @@ import re
 from typing import Any, NamedTuple, cast
 
 from .._base.js import MAX_SAFE, is_deeper, utf16_length
-from .._base.json_types import is_integer, is_list, is_record
+from .._base.json_types import Record, is_integer, is_list, is_record, record_of
 from .._spec import table
 
 _limits = table("defaults")["json"]
@@ -20,9 +20,10 @@ MAX_STRING: int = _limits["string"]
 # Keys that can change a prototype if JavaScript copies an object carelessly. Both languages refuse
 # them.
 _FORBIDDEN_KEYS = ("__proto__", "constructor", "prototype")
-# Keys with amounts of money. A number that is not a plain integer stays text there, so that it is
-# judged and never rounded.
-_MONEY_KEYS = ("amount", "maxAmountRequired")
+# Keys of an offer with its price. A number that is not a plain integer stays text there, so that it
+# is judged and never rounded. All other numbers are rounded as JavaScript does: a payment echoes
+# them.
+_PRICE_KEYS = ("amount", "maxAmountRequired")
 _PLAIN_INTEGER = re.compile("(?:0|[1-9][0-9]*)")
 
 
@@ -38,7 +39,7 @@ class _Unreadable(Exception):
 
 
 class _Number(str):
-    """A number as text: its key, which is not known yet, decides whether it is money."""
+    """A number as text: its place, which is not known yet, decides whether it is a price."""
 
 
 def read_json(text: str) -> JsonReading:
@@ -47,7 +48,7 @@ def read_json(text: str) -> JsonReading:
             raise _Unreadable("it is too large")
         if is_deeper(text, MAX_DEPTH):
             raise _Unreadable("it is nested too deeply")
-        return JsonReading(_value(_decoder.decode(text)))
+        return JsonReading(_decode(text))
     except _Unreadable as unreadable:
         return JsonReading(None, str(unreadable))
     except (ValueError, RecursionError):
@@ -62,24 +63,48 @@ def copy_json(value: object) -> JsonReading:
         return JsonReading(None, str(unreadable))
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    record: dict[str, Any] = {}
+def _decode(text: str) -> Any:
+    found: list[tuple[Record, str]] = []
+
+    def read_object(pairs: list[tuple[str, Any]]) -> Record:
+        record = _object(pairs)
+        found.extend((record, key) for key in _PRICE_KEYS if isinstance(record.get(key), _Number))
+        return record
+
+    value = _value(
+        json.JSONDecoder(
+            object_pairs_hook=read_object,
+            parse_int=_Number,
+            parse_float=_Number,
+            parse_constant=_no_constant,
+        ).decode(text)
+    )
+    accepts, version = (record_of(value).get(key) for key in ("accepts", "x402Version"))
+    offers = {id(entry) for entry in (accepts if is_list(accepts) else ())} if found else ()
+    for record, key in found:
+        number = record[key]
+        is_price = id(record) in offers and (key == "amount" or version != 2)
+        record[key] = str(number) if is_price else _value(number)
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Record:
+    """Returns the object, with numbers that may be prices as the text of the seller."""
+    record: Record = {}
     for key, value in pairs:
         _bounded(key)
         if key in _FORBIDDEN_KEYS:
             raise _Unreadable("it holds a forbidden key")
         if key in record:
             raise _Unreadable("it names a key twice")
-        is_money = key in _MONEY_KEYS and isinstance(value, _Number)
-        if is_money and _PLAIN_INTEGER.fullmatch(value) is None:
-            record[key] = str(value)
-        else:
-            record[key] = _value(value)
+        is_number = key in _PRICE_KEYS and isinstance(value, _Number)
+        is_price = is_number and _PLAIN_INTEGER.fullmatch(value) is None
+        record[key] = value if is_price else _value(value)
     return record
 
 
 def _value(value: Any) -> Any:
-    """Converts numbers that are not money, also inside arrays, and bounds strings."""
+    """Converts numbers, also inside arrays, and bounds strings."""
     if isinstance(value, _Number):
         return _number(float(value))
     if isinstance(value, str):
@@ -132,11 +157,3 @@ def _copy(value: object, depth: int, budget: list[int]) -> Any:
             raise _Unreadable("it holds a forbidden key")
         copy[key] = _copy(member, depth + 1, budget)
     return copy
-
-
-_decoder = json.JSONDecoder(
-    object_pairs_hook=_object,
-    parse_int=_Number,
-    parse_float=_Number,
-    parse_constant=_no_constant,
-)

@@ -5,7 +5,10 @@ import { anyText } from '../../../helpers/any-text.js';
 
 const FORBIDDEN = ['__proto__', 'constructor', 'prototype'];
 const MONEY = ['amount', 'maxAmountRequired'];
-const key = anyText({ maxLength: 8 }).filter((text) => ![...FORBIDDEN, ...MONEY].includes(text));
+const key = fc.oneof(
+  anyText({ maxLength: 8 }).filter((text) => ![...FORBIDDEN, 'accepts'].includes(text)),
+  fc.constantFrom(...MONEY),
+);
 const json = fc.letrec((tie) => ({
   value: fc.oneof(
     { depthSize: 'small', maxDepth: 6 },
@@ -41,8 +44,11 @@ describe('readJson', () => {
     );
   });
 
-  it('accepts only JSON within the bounds without repeated or prototype keys, and keeps money as written', () => {
-    const anyKey = fc.constantFrom(...FORBIDDEN, ...MONEY, 'a', '1');
+  it('accepts only JSON within the bounds without repeated or prototype keys, and keeps prices as written', () => {
+    const anyKey = fc.oneof(
+      { weight: 5, arbitrary: fc.constantFrom('accepts', ...MONEY, 'a', '1') },
+      fc.constantFrom(...FORBIDDEN),
+    );
     const number = fc.oneof(fc.integer(), fc.double(), fc.constantFrom(1e21, 2 ** 53, -1, 0.1));
     const text = fc.oneof(anyText(), fc.constantFrom('a'.repeat(4_097), '"amount":1.5', '\\":'));
     const deep = fc.letrec((tie) => ({
@@ -74,7 +80,8 @@ describe('readJson', () => {
         : JSON.stringify(value);
     };
     /** The value that must be read; throws if the text must be refused. */
-    const meaning = (value: unknown, depth = 1, key = ''): unknown => {
+    const meaning = (value: unknown, path = '$'): unknown => {
+      const depth = path.split('.').length;
       if (typeof value === 'object' && depth > JSON_LIMITS.depth) throw new Error('too deep');
       const members = membersOf(value);
       if (members !== undefined) {
@@ -82,12 +89,13 @@ describe('readJson', () => {
         if (new Set(keys).size < keys.length || keys.some((name) => FORBIDDEN.includes(name)))
           throw new Error('a key');
         return Object.fromEntries(
-          members.map(([name, , member]) => [name, meaning(member, depth + 1, name)]),
+          members.map(([name, , member]) => [name, meaning(member, `${path}.${name}`)]),
         );
       }
-      if (Array.isArray(value)) return value.map((item) => meaning(item, depth + 1));
+      if (Array.isArray(value)) return value.map((item) => meaning(item, `${path}.[]`));
       const written = JSON.stringify(value);
-      if (typeof value === 'number' && MONEY.includes(key) && written !== 'null')
+      const isPrice = MONEY.some((name) => path === `$.accepts.[].${name}`);
+      if (typeof value === 'number' && isPrice && written !== 'null')
         return /^(?:0|[1-9][0-9]*)$/.test(written) ? Number(written) : written;
       if (typeof value === 'string' && value.length > JSON_LIMITS.string) throw new Error('long');
       return JSON.parse(written) as unknown;
@@ -195,19 +203,34 @@ describe('readJson', () => {
     expect(readJson('{"toString":1,"hasOwnProperty":2}').ok).toBe(true);
   });
 
-  it('returns a number under a money key as text unless it is a plain integer', () => {
+  it('returns a price that is a number as text unless it is a plain integer', () => {
+    const price = (name: string, written: string) =>
+      valueOf(
+        `{"accepts":[null,{"\\u00${name.charCodeAt(0).toString(16)}${name.slice(1)}"\n: ${written} }]}`,
+      );
     for (const name of MONEY) {
-      expect(valueOf(`{"${name}":1e3}`)).toEqual({ [name]: '1e3' });
-      expect(valueOf(`{"${name}":1000.00000000000000001}`)).toEqual({
-        [name]: '1000.00000000000000001',
-      });
-      expect(valueOf(`{"${name}":1000}`)).toEqual({ [name]: 1000 });
+      for (const written of ['1e3', '1000.00000000000000001', '-1.50', '-0', '1000.0', '1e999'])
+        expect(price(name, written)).toEqual({ accepts: [null, { [name]: written }] });
+      for (const written of ['0', '1000', '9007199254740993'])
+        expect(price(name, written)).toEqual({ accepts: [null, { [name]: Number(written) }] });
     }
-    expect(valueOf('{"other":1e3}')).toEqual({ other: 1000 });
-    expect(valueOf('{"\\u0061mount"\n: -1.50 }')).toEqual({ amount: '-1.50' });
-    expect(valueOf('{"a":"\\"amount\\":1e3","b":["amount",1e3]}')).toEqual({
-      a: '"amount":1e3',
-      b: ['amount', 1000],
+    expect(valueOf('{"accepts":[{"amount":"1","note":"\\"amount\\":1e3"}]}')).toEqual({
+      accepts: [{ amount: '1', note: '"amount":1e3' }],
+    });
+  });
+
+  it('returns every number that is no price as JSON.parse does, because a payment echoes it', () => {
+    for (const written of ['12.5', '1.10', '1e3', '1000.0', '1e21', '-0', '9007199254740993']) {
+      const other = `{"amount":${written},"maxAmountRequired":[${written}],"n":${written}}`;
+      const text = `{"x402Version":2,"amount":${written},"accepts":[{"amount":"1","extra":${other}},[${other}]],"extensions":{"accepts":[${other}]}}`;
+      expect(valueOf(text)).toStrictEqual(JSON.parse(text));
+    }
+    // Of a version 2 offer, only `amount` is a price.
+    const both = '{"x402Version":2,"accepts":[{"amount":"1","maxAmountRequired":1.0}]}';
+    expect(valueOf(both)).toStrictEqual(JSON.parse(both));
+    expect(readJson('{"extra":{"amount":1e999}}')).toEqual({
+      ok: false,
+      reason: 'it holds a number out of range',
     });
   });
 
