@@ -15,8 +15,8 @@ export interface ReentrancyGuard {
   isReturning(init: RequestInit | null | undefined): boolean;
 }
 
-// No process has so many requests under way at once, unless each request causes the next.
-const MOST_PENDING = 1_000;
+// No process sends so many requests without one answer, unless each request causes the next.
+const MOST_UNANSWERED = 10_000;
 
 /**
  * Creates a guard. It recognises a request by a field of its init that no fetch reads, or by its
@@ -25,11 +25,14 @@ const MOST_PENDING = 1_000;
 export function createReentrancyGuard(callerFetch: Fetch): ReentrancyGuard {
   const mark = Symbol('exact-change.passing');
   let pending = 0;
+  // Requests under way that were sent since the last answer.
+  let unanswered = 0;
   let calling = false;
   return {
     async send(input, init) {
-      if (pending >= MOST_PENDING) throw endless();
+      if (unanswered >= MOST_UNANSWERED) throw endless();
       pending += 1;
+      unanswered += 1;
       try {
         calling = true;
         const answer = callerFetch(
@@ -37,10 +40,15 @@ export function createReentrancyGuard(callerFetch: Fetch): ReentrancyGuard {
           isPlain(init ?? {}) ? Object.assign({ ...init }, { [mark]: true }) : init,
         );
         calling = false;
-        return await answer;
+        const response = await answer;
+        unanswered = 0;
+        return response;
       } finally {
         calling = false;
         pending -= 1;
+        // At the limit, failures free no place: a loop may try each request again.
+        if (unanswered < MOST_UNANSWERED || pending === 0)
+          unanswered = Math.min(unanswered, pending);
       }
     },
     isReturning: (init) => calling || (isObject(init) && mark in init),
@@ -50,6 +58,6 @@ export function createReentrancyGuard(callerFetch: Fetch): ReentrancyGuard {
 function endless(): ConfigError {
   return refuse(
     'fetch',
-    `has ${MOST_PENDING} requests under way: it seems to send them to the global fetch, which pays and sends them to it. Have it call the fetch that was global before.`,
+    `has ${MOST_UNANSWERED} requests under way and no answer: it seems to send them to the global fetch, which pays and sends them to it. Have it call the fetch that was global before.`,
   );
 }

@@ -244,6 +244,20 @@ describe('a fetch option', () => {
   });
 });
 
+it('sends what is asked while 1,200 requests of a fetch option are under way', async () => {
+  let answer = (): void => undefined;
+  const answered = new Promise<void>((resolve) => (answer = resolve));
+  const interceptor = new Stub({
+    fetch: (input, init) =>
+      input === url ? seller(input, init) : answered.then(() => new Response(null)),
+  });
+  const slow = Array.from({ length: 1_200 }, async () => (await fetch(`${url}slow`)).status);
+  expect(await buy()).toBe(200);
+  answer();
+  expect(new Set(await Promise.all(slow))).toEqual(new Set([200]));
+  interceptor.restore();
+});
+
 describe('a fetch option that calls the global fetch asynchronously', () => {
   const later = () => Promise.resolve();
   const ways: readonly (readonly [string, Fetch])[] = [
@@ -281,6 +295,22 @@ describe('a fetch option that calls the global fetch asynchronously', () => {
       code: 'invalid_option',
       details: { option: 'fetch' },
     });
+    interceptor.restore();
+  });
+
+  it('rejects with invalid_option if it tries failed requests again, and then works', async () => {
+    let calls = 0;
+    const interceptor = new Stub({
+      fetch: async (input, init) => {
+        const isLoop = new Request(input).url.endsWith('/loop');
+        // End a loop that is not refused: two tries at each depth would never end.
+        if (!isLoop || ++calls > 40_000) return seller(input, init);
+        const sendOn = () => later().then(() => fetch(new Request(input, init)));
+        return sendOn().catch(sendOn);
+      },
+    });
+    await expect(fetch(`${url}loop`)).rejects.toMatchObject({ code: 'invalid_option' });
+    expect(await buy()).toBe(200);
     interceptor.restore();
   });
 
