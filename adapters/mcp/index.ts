@@ -5,6 +5,7 @@
  */
 import { base64 } from '../../src/internal/bytes.js';
 import type { Client } from '../../src/client.js';
+import { readUrl } from '../../src/config/addresses.js';
 import type { ClientOptions } from '../../src/config/options.js';
 import { createClient } from '../../src/index.js';
 import { setNewest } from '../../src/internal/newest.js';
@@ -65,6 +66,7 @@ export function wrapMcp(
   mcp: McpLike,
   { url = 'http://localhost/mcp', ...options }: WrapMcpOptions,
 ): Client {
+  const server = readUrl('url', url, ['http:', 'https:']);
   const { send, optionsOf } = senderOf(mcp);
   const forms: Forms = new Map();
   const client = createClient({
@@ -88,7 +90,7 @@ export function wrapMcp(
       ...(signal === undefined ? {} : { signal }),
       [PURCHASE]: purchase,
     };
-    const response = await client.fetch(addressOf(url, call.name), init);
+    const response = await client.fetch(addressOf(server, call.name), init);
     // Read the body to its end, so that the answer counts as delivered.
     await response.arrayBuffer();
     const { result } = purchase;
@@ -146,8 +148,8 @@ function isFailure(result: unknown): boolean {
 }
 
 /** Returns the address of a tool, so that calls of different tools are different purchases. */
-function addressOf(url: string, name: string): string {
-  const address = new URL(url);
+function addressOf(server: URL, name: string): string {
+  const address = new URL(server);
   address.pathname = `${address.pathname.replace(/\/$/, '')}/${encodeURIComponent(name)}`;
   return address.href;
 }

@@ -238,6 +238,20 @@ it('keeps a fetch of the client apart from a tool call that is under way', async
   expect(answers).toEqual(['asked', 'free']);
 });
 
+it.each(['nonsense', 'stdio://server', 'https://user:word@mcp.example.com/mcp', ''])(
+  'refuses the address %j at once, and leaves the client of the SDK as it was',
+  async (url) => {
+    const mcp = await CONNECT['SDK v1'](async () => RESULT);
+    const { callTool } = mcp;
+    const { secretKey } = await sandbox.createWallet({});
+    const wrap = () => wrapMcp(mcp, { url, walletSecretKey: secretKey, rpcUrl: sandbox.rpcUrl });
+    expect(wrap).toThrow(
+      expect.objectContaining({ code: 'invalid_option', details: { option: 'url' } }),
+    );
+    expect(mcp.callTool).toBe(callTool);
+  },
+);
+
 it('leaves results and failures of tools that ask for no payment unchanged', async () => {
   const failed = { isError: true, content: text('no such page') };
   const mcp = await CONNECT['SDK v2'](async () => failed);
