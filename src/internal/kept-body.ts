@@ -64,9 +64,9 @@ function isForm(body: BodyInit): body is FormData {
  * value that fetch turns into text.
  */
 export function keepCopy(body: BodyInit): CopiedBody | undefined {
-  const copy = copyOfBody(body);
-  const held = heldOf(copy);
-  if (held === undefined) return undefined;
+  let copy = copyOfBody(body);
+  const size = leastSizeOf(copy);
+  if (size === undefined) return undefined;
   let original: BodyInit | undefined = body;
   void Promise.resolve().then(() => (original = undefined));
   // Memory that was handed out may be read at any time, so it is not written to again. A body that
@@ -79,10 +79,10 @@ export function keepCopy(body: BodyInit): CopiedBody | undefined {
     return copy;
   };
   const bytes = async () => {
-    use();
-    const [size, read] = held;
-    const content = size > BODY_LIMIT_BYTES ? undefined : await read();
-    if (content === undefined || content.length > BODY_LIMIT_BYTES) throw notReplayable();
+    const content = size > BODY_LIMIT_BYTES ? undefined : await readWhole(new Response(use()));
+    if (content === undefined) throw notReplayable();
+    // Hold what was read: the file of a Blob may change, and then the Blob cannot be read again.
+    if (isBlob(copy)) copy = new Blob([content], copy);
     return content;
   };
   return {
@@ -100,23 +100,23 @@ export function keepCopy(body: BodyInit): CopiedBody | undefined {
   };
 }
 
-/** The least size of a body in bytes, and a function that reads it. */
-type Held = readonly [
-  size: number,
-  read: () => Uint8Array<ArrayBuffer> | Promise<Uint8Array<ArrayBuffer>>,
-];
+/** Reads a body up to the limit. Undefined if it is larger, or cannot be read. */
+async function readWhole(body: Request | Response): ReadBody['whole'] {
+  const buffer = await body.arrayBuffer().catch(() => undefined);
+  return buffer === undefined || buffer.byteLength > BODY_LIMIT_BYTES
+    ? undefined
+    : new Uint8Array(buffer);
+}
 
-function heldOf(body: BodyInit): Held | undefined {
-  if (typeof body === 'string' || body instanceof URLSearchParams) {
-    const text = String(body);
-    return [text.length, () => new TextEncoder().encode(text)];
-  }
-  const bytes = bytesOf(body);
-  if (bytes !== undefined) return [bytes.length, () => bytes];
+/** Returns the least size of a body in bytes; undefined if only fetch can read the body. */
+function leastSizeOf(body: BodyInit): number | undefined {
+  if (typeof body === 'string' || body instanceof URLSearchParams) return String(body).length;
+  return isBlob(body) ? body.size : bytesOf(body)?.length;
+}
+
+function isBlob(body: BodyInit): body is Blob {
   // Node 16 has no global Blob.
-  return typeof Blob !== 'undefined' && body instanceof Blob
-    ? [body.size, async () => new Uint8Array(await body.arrayBuffer())]
-    : undefined;
+  return typeof Blob !== 'undefined' && body instanceof Blob;
 }
 
 /** Returns the bytes of a buffer or a view; undefined for shared memory, which fetch refuses. */
@@ -182,7 +182,9 @@ function keepRead(whole: ReadBody['whole'], drop: () => void): ReadBody {
  */
 export function keepBody(copy: Request): ReadBody | undefined {
   if (copy.body === null || copy.method === 'GET' || copy.method === 'HEAD') return undefined;
-  return isStream(copy.body) ? keepStream(copy.body) : keepWhole(copy);
+  if (isStream(copy.body)) return keepStream(copy.body);
+  // Firefox has no `Request.body`, and its bodies are in memory.
+  return keepRead(readWhole(copy), () => undefined);
 }
 
 /** As {@link keepBody}, for a branch of a split stream. */
@@ -194,18 +196,6 @@ export function keepStream(stream: ReadableStream<Uint8Array>): ReadBody {
     () => undefined,
   );
   return keepRead(whole, () => void (room.size = -1));
-}
-
-/** Reads a body without a stream: Firefox has no `Request.body`, and its bodies are in memory. */
-function keepWhole(copy: Request): ReadBody {
-  const read = async (): Promise<Uint8Array<ArrayBuffer> | undefined> => {
-    const bytes = new Uint8Array(await copy.arrayBuffer());
-    return bytes.byteLength > BODY_LIMIT_BYTES ? undefined : bytes;
-  };
-  return keepRead(
-    read().catch(() => undefined),
-    () => undefined,
-  );
 }
 
 /** Checks the shape, not the class: some fetches have streams of their own kind, or none. */

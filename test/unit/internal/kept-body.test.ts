@@ -1,5 +1,9 @@
+import { openAsBlob } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import fc from 'fast-check';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { BODY_LIMIT_BYTES } from '../../../src/internal/kept-body.js';
 import { captureCall } from '../../../src/internal/request.js';
 
@@ -91,4 +95,54 @@ it('does not cancel an iterable that its caller still fills', async () => {
   end();
   await nextTurn();
   expect(uncaught).not.toHaveBeenCalled();
+});
+
+describe('a Blob of a file', () => {
+  /** Captures a call with a file, and returns also what it sends. `change` changes the file. */
+  async function capturedFile(size = 4) {
+    const folder = await mkdtemp(join(tmpdir(), 'kept-body-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const path = join(folder, 'body');
+    await writeFile(path, 'a'.repeat(size));
+    const body = await openAsBlob(path, { type: 'text/plain' });
+    const read = vi.spyOn(body, 'arrayBuffer');
+    const sent: (readonly [text: string, type: string | null])[] = [];
+    const fetch: typeof globalThis.fetch = async (input, init) => {
+      const request = new Request(input, init);
+      sent.push([await request.text(), request.headers.get('content-type')]);
+      return new Response(null);
+    };
+    const captured = captureCall(fetch, URL, { method: 'POST', body }, [])!;
+    return { captured, sent, read, change: () => writeFile(path, 'changed') };
+  }
+
+  it('cannot be sent again if the file changed before it was read', async () => {
+    const { captured, sent, change } = await capturedFile();
+    await captured.sendUnpaid();
+    await change();
+    const refusal = { code: 'body_not_replayable' };
+    await expect(captured.replayable()).rejects.toMatchObject(refusal);
+    const { signal } = new AbortController();
+    await expect(captured.sendPaid(URL, HEADER, signal)).rejects.toMatchObject(refusal);
+    expect(sent).toHaveLength(1);
+  });
+
+  it('goes out again as it was read, although the file has changed since', async () => {
+    const { captured, sent, change } = await capturedFile();
+    await captured.sendUnpaid();
+    const bytes = await captured.replayable();
+    await change();
+    await captured.sendPaid(URL, HEADER, new AbortController().signal);
+    expect(await captured.replayable()).toEqual(bytes);
+    expect(sent).toEqual([
+      ['aaaa', 'text/plain'],
+      ['aaaa', 'text/plain'],
+    ]);
+  });
+
+  it('is not read if it is too large to keep', async () => {
+    const { captured, read } = await capturedFile(BODY_LIMIT_BYTES + 1);
+    await expect(captured.replayable()).rejects.toMatchObject({ code: 'body_not_replayable' });
+    expect(read).not.toHaveBeenCalled();
+  });
 });
