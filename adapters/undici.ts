@@ -4,7 +4,7 @@
  * @module exact-change/undici
  */
 import { stringify } from 'node:querystring';
-import { Readable } from 'node:stream';
+import { addAbortSignal, Readable } from 'node:stream';
 import type { Client } from '../src/client.js';
 import { refuseUnknown } from '../src/internal/options.js';
 import { receiptOf, type Receipt } from '../src/receipt.js';
@@ -13,6 +13,7 @@ import { chunksOf } from './chunks.js';
 
 /** The supported options of undici's `request`. An unknown option is refused. */
 export interface UndiciRequestOptions {
+  /** Default PUT with a body, otherwise GET. `fetch` refuses a body with GET or HEAD. */
   readonly method?: string | undefined;
   /** An object, pairs, or a flat list of names and values. */
   readonly headers?:
@@ -43,10 +44,21 @@ const NAMES: readonly (keyof UndiciRequestOptions)[] = [
 export interface UndiciResponse {
   readonly statusCode: number;
   readonly statusText: string;
-  /** Header names are in lower case; `set-cookie` is a list. */
+  /** Names are in lower case. `set-cookie` is a list; other repeated headers are joined. */
   readonly headers: Readonly<Record<string, string | string[]>>;
   /** A stream, with methods that read it whole. */
-  readonly body: Readable & Pick<Response, 'text' | 'json' | 'arrayBuffer' | 'blob' | 'formData'>;
+  readonly body: Readable &
+    Pick<Response, 'text' | 'json' | 'arrayBuffer' | 'blob' | 'formData' | 'bodyUsed' | 'body'> & {
+      bytes(): Promise<Uint8Array<ArrayBuffer>>;
+      /**
+       * Discards the body: reads it to its end, so that a paid answer counts as delivered, or
+       * cancels it beyond the limit (default 131,072 bytes). Rejects only if the signal is aborted.
+       */
+      dump(options?: {
+        readonly limit?: number | undefined;
+        readonly signal?: AbortSignal | null | undefined;
+      }): Promise<null>;
+    };
   readonly trailers: Readonly<Record<string, string>>;
   readonly opaque: unknown;
   readonly context: object;
@@ -71,7 +83,7 @@ export function undiciRequest(
 ): (url: string | URL, options?: UndiciRequestOptions) => Promise<UndiciResponse> {
   return async (url, options = {}) => {
     refuseUnknown(options, NAMES);
-    const { headers, query = {}, body, signal, opaque = null, ...rest } = options;
+    const { method, headers, query = {}, body, signal, opaque = null, ...rest } = options;
     checkBody('body', body);
     const target = new URL(url);
     const added = queryText(query);
@@ -80,10 +92,11 @@ export function undiciRequest(
       ...rest,
       ...{
         headers: withCodings(pairsOf(headers ?? {})),
+        method: method || (body ? 'PUT' : 'GET'),
         redirect: 'manual',
         signal: signal ?? null,
       },
-      ...(body === undefined || body === null ? {} : { body, duplex: 'half' }),
+      ...(body ? { body, duplex: 'half' } : {}),
     };
     // undici's `fetch` takes more options than the standard types have, such as `dispatcher`.
     const response = await client.fetch(target, Object.assign({}, init) as RequestInit);
@@ -150,11 +163,33 @@ function headersOf({ headers, body }: Response): Record<string, string | string[
 
 /** Returns the body as a stream. Reading begins only when the caller reads. */
 function bodyOf(response: Response): UndiciResponse['body'] {
-  return Object.assign(Readable.from(chunksOf(response.body), { objectMode: false }), {
+  const stream = Readable.from(chunksOf(response.body), { objectMode: false });
+  const body = Object.assign(stream, {
     text: () => response.text(),
     json: (): Promise<unknown> => response.json(),
     arrayBuffer: () => response.arrayBuffer(),
     blob: () => response.blob(),
     formData: () => response.formData(),
+    bytes: async () => new Uint8Array(await response.arrayBuffer()),
+    dump: dumpOf(stream),
+    ...{ body: response.body, bodyUsed: false },
   });
+  return Object.defineProperty(body, 'bodyUsed', { get: () => response.bodyUsed });
+}
+
+function dumpOf(body: Readable): UndiciResponse['body']['dump'] {
+  return async ({ limit = 131_072, signal } = {}) => {
+    const chunks: AsyncIterable<Uint8Array> = signal ? addAbortSignal(signal, body) : body;
+    let left = limit;
+    try {
+      for await (const { length } of chunks) {
+        left -= length;
+        if (left < 0) break;
+      }
+    } catch {
+      // It broke off, or was read before: either way there is nothing more to discard.
+    }
+    if (signal?.aborted) throw signal.reason;
+    return null;
+  };
 }

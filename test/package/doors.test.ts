@@ -185,6 +185,7 @@ describe.each(Object.keys(doors).filter((name) => name.startsWith('undici')))(
       ['GET', undefined],
       ['GET', { query: { a: ['1', '2'], b: 'c' } }],
       ['POST', { method: 'POST', headers: { 'content-type': 'text/plain' }, body: 'text' }],
+      ['PUT', { body: Buffer.from('bytes') }],
       ['POST', { method: 'POST', headers: ['x-a', 'b'], body: Buffer.from('bytes'), opaque: 7 }],
     ])('returns the same result for %s %o', async (_, options) => {
       const { door } = await opened(name);

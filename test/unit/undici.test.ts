@@ -41,6 +41,78 @@ describe('the body of an answer', () => {
   });
 });
 
+describe('dump', () => {
+  /** Requests a body of chunks of ten bytes. `sent` returns how many of them were read. */
+  async function dumped(chunks: number, end: 'close' | 'error' = 'close') {
+    let sent = 0;
+    const pull = (to: ReadableStreamDefaultController) => {
+      if (sent === chunks) return end === 'close' ? to.close() : to.error(new Error('broke off'));
+      sent += 1;
+      to.enqueue(new Uint8Array(10));
+    };
+    const [cancel, highWaterMark] = [vi.fn(), 0];
+    const stream = new ReadableStream({ pull, cancel }, { highWaterMark });
+    const request = undiciRequest({ fetch: async () => new Response(stream) });
+    const { body } = await request('https://api.example.com/');
+    return { body, cancel, sent: () => sent };
+  }
+
+  it('reads a body to its end, so that its answer counts as delivered', async () => {
+    const { body, cancel, sent } = await dumped(5);
+    expect([body.bodyUsed, body.readableEnded]).toEqual([false, false]);
+    expect(await body.dump({ limit: 50 })).toBeNull();
+    expect([body.bodyUsed, body.readableEnded, sent()]).toEqual([true, true, 5]);
+    expect(cancel).not.toHaveBeenCalled();
+    expect(await body.dump()).toBeNull();
+  });
+
+  it('reads up to 128 KiB by default, and cancels what is longer', async () => {
+    const { body, cancel } = await dumped(Infinity);
+    expect(await body.dump()).toBeNull();
+    expect(cancel).toHaveBeenCalledOnce();
+    const whole = await dumped(13_107);
+    expect(await whole.body.dump()).toBeNull();
+    expect(whole.cancel).not.toHaveBeenCalled();
+  });
+
+  it('is quiet about a body that breaks off, or that a method has read', async () => {
+    const { body } = await dumped(1, 'error');
+    expect(await body.dump()).toBeNull();
+    const read = await dumped(1);
+    await read.body.text();
+    expect(await read.body.dump()).toBeNull();
+  });
+
+  it('cancels the body and rejects with the reason when its signal is aborted', async () => {
+    for (const isEarly of [true, false]) {
+      const { body, cancel } = await requested();
+      const [controller, reason] = [new AbortController(), new Error('no longer')];
+      if (isEarly) controller.abort(reason);
+      const dumping = body.dump({ signal: controller.signal });
+      controller.abort(reason);
+      await expect(dumping).rejects.toBe(reason);
+      expect(cancel).toHaveBeenCalledOnce();
+    }
+  });
+});
+
+it('gives a body as bytes, and as a stream of the web', async () => {
+  const request = undiciRequest({ fetch: async () => new Response('whole') });
+  const answered = async () => (await request('https://api.example.com/')).body;
+  expect(await (await answered()).bytes()).toEqual(new TextEncoder().encode('whole'));
+  expect(await new Response((await answered()).body).text()).toBe('whole');
+});
+
+it('sends a body without a method by PUT, as undici does, and an empty text not at all', async () => {
+  const { server, request } = await served((_, response) => response.end());
+  for (const body of ['text', Buffer.from('bytes'), '', undefined])
+    await (await request(server.origin, { body })).body.text();
+  await (await request(server.origin, { method: '', body: 'text' })).body.text();
+  expect(server.seen.map(({ method, body }) => `${method} ${body.toString()}`)).toEqual([
+    ...['PUT text', 'PUT bytes', 'GET ', 'GET ', 'PUT text'],
+  ]);
+});
+
 /** Starts a server, and returns it with a function that sends to it through the runtime's fetch. */
 async function served(answer: Parameters<typeof startRecording>[0]) {
   const server = await startRecording(answer);
