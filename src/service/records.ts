@@ -36,7 +36,10 @@ export function hasSwap(attempt: Attempt): attempt is SwapAttempt {
   return attempt.swap !== undefined;
 }
 
-/** Finds the attempt with the signature of a swap, among the attempts of the last day. */
+/**
+ * Finds the attempt with the signature of a swap, among the attempts of the last day. It may be a
+ * client's, or for another purchase: see {@link isFor}.
+ */
 export async function findSwap(
   context: PaymentContext,
   signature: string,
@@ -74,13 +77,38 @@ export async function findFunded(
   purchase: Purchase,
   spend: PaidFor,
 ): Promise<SwapAttempt | undefined> {
-  const { url, idempotencyKey } = purchase;
   return (await findSwapped(context)).find(
-    (attempt) =>
-      isFromService(attempt) &&
-      attempt.url === url &&
-      attempt.idempotencyKey === idempotencyKey &&
-      paysSame(attempt, spend),
+    (attempt) => isFor(purchase, attempt) && paysSame(attempt, spend),
+  );
+}
+
+/** Whether an attempt is the service's, and for a purchase. A client works on its own attempts. */
+export function isFor(
+  { url, idempotencyKey }: Pick<Purchase, 'url' | 'idempotencyKey'>,
+  attempt: Attempt,
+): boolean {
+  return isFromService(attempt) && attempt.url === url && attempt.idempotencyKey === idempotencyKey;
+}
+
+/**
+ * The error for signed bytes that are on record for another purchase: the result of that purchase
+ * would be wrong for this one.
+ *
+ * @param landed - Signature of the swap, if it has landed. Otherwise the bytes may still land.
+ */
+export function otherPurchase(
+  option: 'signedSwap' | 'signedPayment',
+  landed?: string,
+): ConfigError {
+  return new ConfigError(
+    'invalid_option',
+    `Option ${option} is on record for another purchase. Plan this one without it.`,
+    {
+      details: { option },
+      ...(landed === undefined
+        ? { funds: 'uncertain' }
+        : { funds: 'swapped', moved: [{ kind: 'swap', signature: landed }] }),
+    },
   );
 }
 

@@ -1,4 +1,4 @@
-import { ProtocolError } from '../errors.js';
+import { ProtocolError, type ExactChangeError } from '../errors.js';
 import { isPaid } from '../journal/open-payment.js';
 import { swapBound } from '../payments/plan/swap-bound.js';
 import { choose } from '../payments/plan/choose.js';
@@ -6,11 +6,20 @@ import { earliestSlot, recordedBefore } from '../payments/reconcile/fate.js';
 import { swapSource } from '../payments/reconcile/swap-end.js';
 import type { PaymentResult } from '../transport.js';
 import { afterSwap, firstOffer, planner } from './auto-pay.js';
-import { throwIfFailed } from './landing.js';
+import { landedBefore, throwIfFailed } from './landing.js';
 import { pastBalance } from './past-balance.js';
 import { planOn } from './plan-step.js';
 import { readSigned, readSwap, type ReadSwap, type SignedBytes } from './read-swap.js';
-import { findByKey, findSwap, keyTaken, paysSame, swapPrint, type SwapAttempt } from './records.js';
+import {
+  findByKey,
+  findSwap,
+  isFor,
+  keyTaken,
+  otherPurchase,
+  paysSame,
+  swapPrint,
+  type SwapAttempt,
+} from './records.js';
 import { answerIfOpen, raise, reserve, reservedFor, resultSoFar, type Step } from './step.js';
 import { awaitSwapState, withinCallerWait } from './verdict.js';
 
@@ -39,8 +48,16 @@ const MOST_WAITED_MS = 15_000;
 type Sent = PaymentResult | { readonly id?: string; readonly slot?: number };
 
 async function finish(step: Step, attempt: SwapAttempt): Promise<Sent> {
+  if (!isFor(step.purchase, attempt)) throw otherSwap(attempt.swap);
   if (isPaid(attempt)) return resultSoFar(step, attempt);
   return (await answerIfOpen(step, attempt)) ?? { id: attempt.id };
+}
+
+/** The error for a swap that is on record for another purchase: its own error, if it has one. */
+function otherSwap(swap: SwapAttempt['swap']): ExactChangeError {
+  const { signature, outcome } = swap;
+  if (outcome === undefined) return otherPurchase('signedSwap');
+  return landedBefore(swap, outcome).error ?? otherPurchase('signedSwap', signature);
 }
 
 /**
