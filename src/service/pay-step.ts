@@ -31,7 +31,9 @@ import {
   findPaid,
   findReserved,
   idOf,
+  isFor,
   keyTaken,
+  otherPurchase,
   paymentPrint,
 } from './records.js';
 import { reserve, reservedFor, resultSoFar, type Step } from './step.js';
@@ -77,21 +79,16 @@ export async function payStep(step: Step, bytes: Uint8Array): Promise<PaymentRes
   };
 }
 
-/**
- * Returns the result of a recorded payment, but only for its own purchase. Under another key the
- * result would be wrong, because the payment does not pay for that purchase.
- */
+/** Returns the result of a recorded payment, but only for its own purchase. */
 function resultFor(step: Step, known: SignedAttempt): PaymentResult {
-  const { url, idempotencyKey } = step.purchase;
-  if (
-    idempotencyKey !== undefined &&
-    (known.idempotencyKey !== idempotencyKey || known.url !== url)
-  )
-    throw refuse(
-      'signedPayment',
-      'is on record for another purchase. Plan the payment for this one.',
-    );
+  requireOwn(step, known);
   return resultSoFar(step, known);
+}
+
+/** Throws `invalid_option` for another purchase than the attempt's. Without a key, any key fits. */
+function requireOwn({ purchase }: Step, known: Attempt): void {
+  const { url, idempotencyKey = known.idempotencyKey } = purchase;
+  if (!isFor({ url, idempotencyKey }, known)) throw otherPurchase('signedPayment');
 }
 
 /**
@@ -192,6 +189,7 @@ async function record(
   const funded = await findFunded(context, purchase, spendOf(choice, purchase.host));
   // An earlier call may have reserved the same bytes before the journal failed.
   const existing = funded ?? (await findReserved(context, idOf(print)));
+  if (existing !== undefined) requireOwn(step, existing);
   const bearer = await findByKey(context, purchase);
   if (bearer !== undefined && bearer.id !== existing?.id) throw keyTaken();
   const reserved = existing ?? reservedFor(step, choice, print);

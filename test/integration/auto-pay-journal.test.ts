@@ -539,7 +539,9 @@ describe('a signed swap or payment that a buyer posts to the service', () => {
     const signedPayment = await buyer.sign((await buyer.post(service)).body.payment?.transaction);
     const ready = await buyer.post(service, { signedPayment });
     expect((await buyer.present(ready)).status).toBe(200);
-    const { paymentRequired } = await buyerOf(wallet, `${sandbox.apiUrl}/pyusd`);
+    const { url } = buyer.paymentRequired;
+    const others = await buyerOf(wallet, `${sandbox.apiUrl}/pyusd`);
+    const paymentRequired = { ...others.paymentRequired, url };
     const { signature } = (
       await untilState('settled', () => buyer.post(service, { signedPayment }))
     ).body;

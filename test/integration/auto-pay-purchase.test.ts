@@ -86,6 +86,46 @@ describe('signed bytes that are on record for another purchase', () => {
     expect((await posted).body).toMatchObject(ended);
     for (const post of others) expect((await post({ signedSwap })).body).toMatchObject(ended);
   });
+
+  it('are refused as a payment, also without a key', async () => {
+    const { service, mine, others } = await purchases({ USDC: '1' });
+    const signedPayment = await mine.sign((await mine.post(service)).body.payment?.transaction);
+    const ready = await mine.post(service, { signedPayment });
+    expect((await mine.present(ready)).status).toBe(200);
+    await untilState('settled', () => mine.post(service, { signedPayment }));
+    for (const post of others)
+      expect(await post({ signedPayment })).toMatchObject(
+        refusalOf('signedPayment', { funds: 'uncertain', retry: 'never' }),
+      );
+  });
+
+  it('are refused as a payment whose record failed half-way', async () => {
+    const kept = memoryJournal();
+    const failing = new Set<string>();
+    const once = <T>(name: string, call: () => Promise<T>) =>
+      failing.delete(name) ? Promise.reject(new Error(`${name} fails`)) : call();
+    const journal: Journal = {
+      ...kept,
+      put: (...args) => once('put', () => kept.put(...args)),
+      release: (id) => once('release', () => kept.release(id)),
+    };
+    const service = await serve(journal);
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const [mine, other] = [await buyerOf(wallet, usdc('?a')), await buyerOf(wallet, usdc('?b'))];
+    const signed = async () => mine.sign((await mine.post(service)).body.payment?.transaction);
+    // The service follows an open payment, so it takes no reservation up anew.
+    const followed = await mine.post(service, { signedPayment: await signed() });
+    expect(followed.body.state).toBe('ready_to_present');
+    const signedPayment = await signed();
+    failing.add('put').add('release');
+    expect((await mine.post(service, { signedPayment })).body).toMatchObject({
+      ...{ code: 'journal_unavailable', funds: 'uncertain', retry: 'same' },
+    });
+    expect(await other.post(service, { signedPayment })).toMatchObject(
+      refusalOf('signedPayment', { funds: 'uncertain', retry: 'never' }),
+    );
+    expect((await mine.post(service, { signedPayment })).body.state).toBe('ready_to_present');
+  });
 });
 
 describe('a swap of a client that shares journal and wallet with the service', () => {
