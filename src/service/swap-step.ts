@@ -30,9 +30,7 @@ export async function swapStep(step: Step, bytes: Uint8Array): Promise<PaymentRe
   const { signature } = signed;
   const known = await findSwap(session.context, signature);
   const sent = await (known === undefined ? sendFirst(step, signed) : finish(step, known));
-  if ('state' in sent) return sent;
-  const { slot, ...attempt } = sent;
-  return { ...attempt, ...(await afterSwap(signature, planOn(step, slot))) };
+  return 'state' in sent ? sent : afterSwap(signature, planOn(step, sent.slot));
 }
 
 /**
@@ -42,15 +40,15 @@ export async function swapStep(step: Step, bytes: Uint8Array): Promise<PaymentRe
 const MOST_WAITED_MS = 15_000;
 
 /**
- * The caller's answer while the swap is open. Once the swap has landed, the attempt's id; without
- * an attempt, the slot in which the swap landed.
+ * The caller's answer, until the swap has landed. Then the slot in which it landed, if the swap is
+ * not on record: a plan reads that of recorded swaps itself.
  */
-type Sent = PaymentResult | { readonly id?: string; readonly slot?: number };
+type Sent = PaymentResult | { readonly slot?: number };
 
 async function finish(step: Step, attempt: SwapAttempt): Promise<Sent> {
   if (!isFor(step.purchase, attempt)) throw otherSwap(attempt.swap);
   if (isPaid(attempt)) return resultSoFar(step, attempt);
-  return (await answerIfOpen(step, attempt)) ?? { id: attempt.id };
+  return (await answerIfOpen(step, attempt)) ?? {};
 }
 
 /** The error for a swap that is on record for another purchase: its own error, if it has one. */

@@ -128,6 +128,22 @@ describe('signed bytes that are on record for another purchase', () => {
   });
 });
 
+it('gives the plan of a swapped purchase no id once its terms have changed', async () => {
+  const { service, mine } = await purchases({ SOL: '0.5' });
+  const signedSwap = await mine.sign((await mine.post(service)).body.swap?.transaction);
+  const { body } = await untilState('ready_to_sign', () => mine.post(service, { signedSwap }));
+  const { headers } = mine.paymentRequired;
+  const terms = Buffer.from(headers['payment-required'] ?? '', 'base64').toString();
+  const changed = Buffer.from(terms.replaceAll('"10000"', '"10001"')).toString('base64');
+  const paymentRequired = {
+    ...mine.paymentRequired,
+    headers: { ...headers, 'payment-required': changed },
+  };
+  expect((await mine.post(service, { signedSwap })).body.id).toBe(body.id);
+  const { state, id } = (await mine.post(service, { signedSwap, paymentRequired })).body;
+  expect([state, id]).toEqual(['ready_to_sign', undefined]);
+});
+
 describe('a swap of a client that shares journal and wallet with the service', () => {
   /** Returns a client, and the bytes of the swap that it sends first. */
   async function clientOf(
