@@ -14,7 +14,8 @@ export interface WebhookCaller {
   readonly id: string;
   /**
    * Wallets with events that the caller's endpoints may hear of; default: all wallets. Endpoints
-   * keep the wallets that they were registered with, so remove them if you take a wallet away.
+   * keep the wallets that they were registered with, so remove them if you take a wallet away. A
+   * caller with more than 1000 wallets has to name those of each endpoint.
    */
   readonly wallets?: readonly string[] | undefined;
 }

@@ -43,7 +43,7 @@ function walletsFor(
 ): readonly string[] | undefined {
   if (allowed === undefined) return requested;
   const wallets = requested ?? allowed;
-  const foreign = wallets.find((wallet) => !allowed.includes(wallet));
+  const foreign = requested?.find((wallet) => !allowed.includes(wallet));
   // Refuse an empty list too, because a registry may take it for all wallets.
   if (foreign === undefined && wallets.length > 0) return wallets;
   const message =

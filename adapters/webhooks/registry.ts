@@ -24,7 +24,11 @@ export interface RegistryParts extends Pick<WebhooksSettings, 'outbox' | 'rules'
 
 const NAMES: readonly string[] = ['url', 'events', 'wallets'];
 const MAX_ENDPOINTS = 100;
-const MAX_WALLETS = 100;
+/**
+ * More than a request to a service can name: the service names all wallets of a caller. All
+ * endpoints are read each second while there are events, and 100 with so many wallets take 5 MB.
+ */
+const MAX_WALLETS = 1_000;
 const MAX_CALLER = 256;
 const ID_BYTES = 16;
 const KEY_BYTES = 32;
@@ -111,8 +115,13 @@ function readRequest(
   const wallets = unique(
     readList('wallets', request.wallets, (option, wallet) => readAddress(option, wallet)),
   );
-  if (wallets.length === 0 || wallets.length > MAX_WALLETS)
-    throw refuse('wallets', `must name 1 to ${MAX_WALLETS} wallets. Leave it out for all.`);
+  if (wallets.length === 0)
+    throw refuse('wallets', 'must name at least one wallet. Leave it out for all.');
+  if (wallets.length > MAX_WALLETS)
+    throw refuse(
+      'wallets',
+      `must name at most ${MAX_WALLETS} wallets. Register several endpoints, each for some of them.`,
+    );
   return { ...common, wallets };
 }
 

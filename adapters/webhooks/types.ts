@@ -6,7 +6,7 @@ export interface WebhookRequest {
   readonly url: string;
   /** Events to deliver; at least one. */
   readonly events: readonly WebhookEventName[];
-  /** Deliver only events of these wallets; default: events of all wallets. */
+  /** Deliver only events of these 1 to 1000 wallets; default: events of all wallets. */
   readonly wallets?: readonly string[] | undefined;
 }
 

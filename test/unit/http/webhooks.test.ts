@@ -167,6 +167,28 @@ describe('a webhook caller', () => {
     expect(refusalOf(refused)).toEqual([403, 'not_allowed', { list: 'wallets', value: foreign }]);
   });
 
+  it.each([
+    [101, 200, {}],
+    [1_000, 200, {}],
+    [1_001, 400, { option: 'wallets' }],
+  ])('gets events of all its %i wallets unless it names some', async (count, status, details) => {
+    const wallets = Array.from({ length: count }, (_, index) =>
+      getBase58Decoder().decode(
+        new Uint8Array(32)
+          .fill(1)
+          .fill(index >> 8, 30)
+          .fill(index, 31),
+      ),
+    );
+    const webhooks = createWebhooks({ journal: memoryJournal({ outbox: true }) });
+    const { register, list } = telling({ webhooks, callerOf: () => ({ id: 'd', wallets }) });
+    const all = await register();
+    expect([all.status, all.json['details'] ?? {}]).toEqual([status, details]);
+    if (status === 200) expect(await list()).toMatchObject([{ wallets }]);
+    else expect(all.json['detail']).toContain('Register several endpoints, each for some of them.');
+    expect((await register({ ...hook, wallets: wallets.slice(0, 100) })).status).toBe(200);
+  });
+
   it('with an empty wallet list is refused, and not treated as unrestricted', async () => {
     const { register, list } = telling({ callerOf: () => ({ id: 'd', wallets: [] }) });
     expect(refusalOf(await register())).toEqual([
