@@ -145,7 +145,7 @@ export function attachReceipt(response: Response, receipt: LiveReceipt): void {
 }
 
 /** @internal Ties a response's receipt, if it has one, to an object that replaces the response. */
-export function passOnReceipt(response: Response, replacement: object): void {
+export function passOnReceipt(response: object, replacement: object): void {
   const receipt = registry().get(response);
   if (receipt !== undefined) registry().set(replacement, receipt);
 }
@@ -154,8 +154,8 @@ export function passOnReceipt(response: Response, replacement: object): void {
 type Arrived = object & { readonly then?: never };
 
 /**
- * Returns the current receipt of the payment for a response, or for the result of a tool; undefined
- * if nothing was paid.
+ * Returns the current receipt of the payment for a response or its clone, or for the result of a
+ * tool; undefined if nothing was paid.
  *
  * @example
  * const response = await client.fetch('https://api.example.com/premium');

@@ -120,17 +120,23 @@ describe('the answer to a paid request', () => {
     await expect(response.text()).rejects.toThrow(TypeError);
   });
 
-  it('has its receipt on the returned object only, not on a copy', async () => {
-    const response = await buyer.client.fetch(`${twins.paid.url}/paid/created`);
-    const copy = response.clone();
-    expect(receiptOf(response)).toMatchObject({
-      payment: { amount: PRICE.toString(), payer: buyer.wallet.address },
-    });
-    expect(receiptOf(copy)).toBeUndefined();
-    expect(receiptOf(new Response(null, response))).toBeUndefined();
-    expect(await copy.text()).toBe(await response.text());
-    expect(receiptOf(await fetch(`${twins.free.url}/paid/created`))).toBeUndefined();
-  });
+  it.each(['created', 'empty', 'status/500'])(
+    'has its receipt on the returned object and its clones: %s',
+    async (path) => {
+      const response = await buyer.client.fetch(`${twins.paid.url}/paid/${path}`);
+      const copies = [response.clone(), response.clone().clone()];
+      const receipt = receiptOf(response);
+      expect(receipt).toMatchObject({
+        payment: { amount: PRICE.toString(), payer: buyer.wallet.address },
+      });
+      expect(copies.map((copy) => receiptOf(copy))).toEqual([receipt, receipt]);
+      expect(receiptOf(new Response(null, response))).toBeUndefined();
+      const text = await response.text();
+      for (const copy of copies) expect(await copy.text()).toBe(text);
+      const free = await fetch(`${twins.free.url}/paid/${path}`);
+      expect(receiptOf(free.clone())).toBeUndefined();
+    },
+  );
 
   it('has a receipt that follows the chain', async () => {
     const settled = nextEvent(buyer.client, 'payment.settled');

@@ -159,7 +159,7 @@ describe('settled', () => {
       payment: { uiAmount: '0.01', symbol: 'USDC', signature: expect.any(String) },
     });
     expect(receipts).toEqual([receiptOf(response), receiptOf(response)]);
-    expect(await settled(response)).toEqual(receipts[0]);
+    expect(await settled(response.clone())).toEqual(receipts[0]);
   });
 
   it('returns unsettled when the payment can no longer land', async () => {

@@ -1,5 +1,6 @@
 import { isStream } from '../../internal/kept-body.js';
 import { isObject } from '../../internal/record.js';
+import { passOnReceipt } from '../../receipt.js';
 import { watchStream, type Reading } from './watch-stream.js';
 
 const READERS = ['arrayBuffer', 'blob', 'bytes', 'formData', 'json', 'text'] as const;
@@ -24,12 +25,13 @@ export function hasBody(response: Response): boolean {
  * Calls `end` when the body of a response ends. The body was read if any copy was read to its end,
  * by a method or as a stream. The copies are the response and its clones. The body was lost if it
  * broke off, or if every copy's stream was cancelled or garbage collected half read. The response
- * stays the object that fetch returned; only the members that read its body are covered.
+ * stays the object that fetch returned; only the members that read its body are covered. Clones get
+ * its receipt, also if `end` is false because no part of the answer can be lost.
  *
  * Returns a function to call when the body is broken off, before fetch does it: the body is lost
  * at that moment, before a reader hears of it, because the next call may start at once.
  */
-export function onBodyEnd(response: object, end: BodyEnd): () => void {
+export function onBodyEnd(response: object, end: BodyEnd | false): () => void {
   const ending = endingOf(end);
   const copies = copiesOf(ending);
   // Every clone and stream refers to `copies`, so the body is out of reach when it is collected.
@@ -61,15 +63,15 @@ interface Ending {
   readonly forgotten: () => void;
 }
 
-function endingOf(end: BodyEnd): Ending {
+function endingOf(end: BodyEnd | false): Ending {
   // Drop the callbacks after their call, because they refer to a payment: a minor garbage
   // collection keeps everything that a registry refers to.
-  let callbacks: BodyEnd | undefined = end;
+  let callbacks = end;
   let called = Promise.resolve();
   let isBegun = false;
   const call = (name: keyof BodyEnd) => {
-    if (callbacks !== undefined) called = callbacks[name]();
-    callbacks = undefined;
+    if (callbacks) called = callbacks[name]();
+    callbacks = false;
     unreachable?.unregister(ending);
     return called;
   };
@@ -242,8 +244,9 @@ function cloneOf(response: object): unknown {
   if (isRead !== true && wasUsed(response)) void copies.broke();
   const copy = call(response, 'clone');
   if (!isObject(copy)) return copy;
-  copies.split();
   cover(copy, copies);
+  copies.split();
+  passOnReceipt(response, copy);
   return copy;
 }
 

@@ -160,7 +160,7 @@ export async function presentOnce(
   });
   // The body may still be lost on its way. A repeated call must then not pay anew, in this process
   // or the next.
-  if (isAwaited) loseBody = onBodyEnd(response, bodyEndOf(context, open, call.signal, emit));
+  loseBody = onBodyEnd(response, isAwaited && bodyEndOf(context, open, call.signal, emit));
   emit('payment.answered', { status: response.status, receipt: copyOfReceipt(receipt) });
   return { response, isAwaited };
 }
