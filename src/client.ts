@@ -31,7 +31,8 @@ const stepLog = /* @__PURE__ */ lazyPart(() => import('./payments/step-log.js'))
 export interface PayingRequestInit extends RequestInit {
   /**
    * Names the purchase: pass the same value with each retry, and a new value for a new purchase.
-   * The client also reads it from an `Idempotency-Key` header.
+   * An empty value is refused if the call has to be paid. The client also reads it from an
+   * `Idempotency-Key` header; an empty header counts as none.
    */
   readonly idempotencyKey?: string | undefined;
   /**
@@ -170,9 +171,12 @@ export function buildClient(
     async fetch(input, init) {
       const call = isOwnRequest(init) ? undefined : captureCall(config.fetch, input, init, headers);
       if (call === undefined) return config.fetch(input, init);
-      // Treat an empty key as absent, because every call would share it.
-      const idempotencyKey = init?.idempotencyKey || call.header('idempotency-key') || undefined;
-      const callOptions = { idempotencyKey, repeatable: init?.repeatable };
+      const { idempotencyKey, repeatable } = init ?? {};
+      const callOptions = {
+        // Treat an empty header as absent, because other libraries may set it.
+        idempotencyKey: idempotencyKey ?? (call.header('idempotency-key') || undefined),
+        repeatable,
+      };
       let unpaid: Response | undefined;
       try {
         // Await only a payment ahead: without one, the request leaves at once, as with plain fetch.

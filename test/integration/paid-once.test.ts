@@ -1,4 +1,5 @@
 import { memoryJournal, receiptOf, type ClientOptions } from 'exact-change';
+import { undiciRequest } from 'exact-change/undici';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { entryV2, envelopeV2 } from '../fixtures/malformed-402.js';
 import { until } from '../helpers/chain.js';
@@ -236,10 +237,21 @@ describe('an idempotency key', () => {
     expect(payments(payer)).toBe(1);
   });
 
-  it('counts as no key if it is empty', async () => {
+  it.each(['""', '0'])('is refused if it is %s, which would be no key at all', async (key) => {
     const payer = await holder();
+    const init = JSON.parse(`{"idempotencyKey":${key}}`) as { idempotencyKey: string };
+    for (const buy of [payer.client.fetch, undiciRequest(payer.client)]) {
+      const error = await failureOf(buy(url('/usdc'), init), 'invalid_option');
+      expect(error).toMatchObject({ details: { option: 'idempotencyKey' }, funds: 'untouched' });
+    }
+    expect(payments(payer)).toBe(0);
+  });
+
+  it('counts as no key if its header is empty, as other libraries set it', async () => {
+    const payer = await holder();
+    const headers = { 'idempotency-key': '' };
     for (const path of ['/usdc', '/memo'])
-      expect((await payer.client.fetch(url(path), { idempotencyKey: '' })).status).toBe(200);
+      expect((await payer.client.fetch(url(path), { headers })).status).toBe(200);
     expect(payments(payer)).toBe(2);
   });
 });

@@ -78,10 +78,10 @@ class Client(ClientBase, Closing):
         """Sends a request as ``httpx.Client.request`` does, and pays a 402 on the way.
 
         The receipt is ``receipt_of(response)``. ``idempotency_key`` names the purchase: pass the
-        same value with each retry, and a new value for a new purchase. The client also reads it
-        from an ``Idempotency-Key`` header. ``repeatable`` allows the request to reach the seller
-        twice: after a lost answer, the next equal call presents the same payment again. GET and
-        HEAD requests need no such permission.
+        same value with each retry, and a new value for a new purchase; an empty value is refused.
+        The client also reads it from an ``Idempotency-Key`` header; an empty header counts as none.
+        ``repeatable`` allows the request to reach the seller twice: after a lost answer, the next
+        equal call presents the same payment again. GET and HEAD requests need no such permission.
 
         Raises an ``ExactChangeError`` if it cannot pay the 402, or if the payment's outcome is not
         known; ``funds`` says what happened to the money.

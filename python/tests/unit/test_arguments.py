@@ -32,9 +32,9 @@ def test_asks_a_service_for_no_balance_of_what_is_no_mint(mint: Any) -> None:
     assert caught.value.details["option"] == "mint"
 
 
-@pytest.mark.parametrize("key", [0, 5, 5.0, False, b"order"])
-def test_refuses_an_idempotency_key_that_is_no_text(key: Any) -> None:
-    """0 would count as no key: a retry would be a second purchase."""
+@pytest.mark.parametrize("key", ["", 0, 5, 5.0, False, b"order"])
+def test_refuses_an_idempotency_key_that_is_no_text_or_empty(key: Any) -> None:
+    """It would count as no key: a retry would be a second purchase."""
     with Client(wallet_secret_key=KEY, rpc_url=NOWHERE) as client:
         with pytest.raises(ConfigError) as caught:
             client.get(NOWHERE, idempotency_key=key)

@@ -40,9 +40,11 @@ export async function underKey<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   if (idempotencyKey === undefined) return work();
-  // A JavaScript caller may pass the number of an order, which no journal can keep as a key.
+  // A JavaScript caller may pass the number of an order, which no journal can keep as a key. Empty
+  // text, such as of a variable that is not set, would be the same key for all calls.
   const key: unknown = idempotencyKey;
-  if (typeof key !== 'string') throw refuse('idempotencyKey', 'must be a string.');
+  if (typeof key !== 'string' || key === '')
+    throw refuse('idempotencyKey', 'must be a string, and not empty.');
   if (wallet.keys.has(idempotencyKey)) throw inProgress({});
   wallet.keys.add(idempotencyKey);
   try {

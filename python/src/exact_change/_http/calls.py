@@ -128,14 +128,15 @@ def unpaid_options(options: dict[str, Any]) -> tuple[dict[str, Any], Signal]:
 def options_of(request: httpx.Request) -> CallOptions:
     """Returns the options that the caller gives for a call, in its extension or its headers."""
     options = mapping_of(request.extensions.get(OPTIONS)) or {}
-    # An empty key counts as none: it would be the same key for every call.
+    # An empty header counts as none, because other libraries may set it.
     key = options.get("idempotency_key")
-    if key is None or key == "":
+    if key is None:
         key = request.headers.get("idempotency-key") or None
     if key is not None:
-        # A number may have other text at the next call, and 0 would count as no key.
-        if not isinstance(key, str):
-            raise refuse("idempotency_key", "must be text.")
+        # A number may have other text at the next call, and 0 would count as no key. Empty text,
+        # such as of a variable that is not set, would be the same key for every call.
+        if not isinstance(key, str) or not key:
+            raise refuse("idempotency_key", "must be text that is not empty.")
         # A member of an enum shows its name in text, but its value in the JSON of a journal.
         key = str.__str__(key)
     repeatable = options.get("repeatable", False)
