@@ -4,12 +4,12 @@
  * @module exact-change/axios
  */
 import type { Client } from '../src/client.js';
-import { isExactChangeError } from '../src/errors.js';
-import { errorOfCode } from '../src/errors/of-code.js';
+import { ExactChangeError, isExactChangeError } from '../src/errors.js';
 import { refuse } from '../src/internal/options.js';
 import { isRecord } from '../src/internal/record.js';
 import { passOnReceipt } from '../src/receipt.js';
 import { checkBody } from './check-body.js';
+import { checkClient } from './check-client.js';
 
 /** The part of an axios instance that `wrapAxios` changes. */
 export interface AxiosLike {
@@ -25,11 +25,14 @@ export interface AxiosLike {
  * axios then uses `fetch`, so options of its `node:http` adapter, such as `httpAgent` and `proxy`,
  * have no effect.
  *
+ * Throws `ConfigError` (`invalid_option`) at once if `client` is no client.
+ *
  * @example
  * const api = wrapAxios(axios.create({ baseURL: 'https://api.example.com' }), client);
  * const { data } = await api.get('/premium');
  */
 export function wrapAxios<T extends AxiosLike>(instance: T, client: Pick<Client, 'fetch'>): T {
+  checkClient(client, 'fetch');
   const { defaults } = instance;
   const fetch: Client['fetch'] = async (input, init) => {
     try {
@@ -96,12 +99,14 @@ function sendable(init: RequestInit): RequestInit {
 /** Copies an error without its `response`: axios writes to it, and a `Response` is read-only. */
 function withoutResponse(error: unknown): unknown {
   if (!isExactChangeError(error)) return error;
-  const { code, message, details, funds, moved, retry, untrusted, stack } = error;
-  const copy = errorOfCode(code, message, {
+  const { code, message, details, funds, moved, retry, untrusted, name, stack } = error;
+  const copy = new ExactChangeError(code, message, {
     ...{ details, funds, moved, retry },
     // The cause of an `AxiosError` is this copy; up to axios 1.13.2 it is the cause of this copy.
     ...('cause' in error ? { cause: error } : {}),
     ...(untrusted === undefined ? {} : { untrusted }),
   });
-  return stack === undefined ? copy : Object.assign(copy, { stack });
+  Object.assign(copy, { name, stack });
+  Object.setPrototypeOf(copy, Reflect.getPrototypeOf(error));
+  return copy;
 }

@@ -9,6 +9,7 @@ import type { Client } from '../src/client.js';
 import { refuseUnknown } from '../src/internal/options.js';
 import { receiptOf, type Receipt } from '../src/receipt.js';
 import { checkBody } from './check-body.js';
+import { checkClient } from './check-client.js';
 import { chunksOf } from './chunks.js';
 
 /** The supported options of undici's `request`. An unknown option is refused. */
@@ -74,6 +75,8 @@ export interface UndiciResponse {
  * It asks for no zstd, and a call should not: some versions of `fetch` decode it, but the answer
  * keeps both headers.
  *
+ * Throws `ConfigError` (`invalid_option`) at once if `client` is no client.
+ *
  * @example
  * const request = undiciRequest(client);
  * const { statusCode, body } = await request('https://api.example.com/premium');
@@ -81,6 +84,7 @@ export interface UndiciResponse {
 export function undiciRequest(
   client: Pick<Client, 'fetch'>,
 ): (url: string | URL, options?: UndiciRequestOptions) => Promise<UndiciResponse> {
+  checkClient(client, 'fetch');
   return async (url, options = {}) => {
     refuseUnknown(options, NAMES);
     const { method, headers, query = {}, body, signal, opaque = null, ...rest } = options;

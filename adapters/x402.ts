@@ -11,6 +11,7 @@ import { refuse } from '../src/internal/options.js';
 import { isRecord } from '../src/internal/record.js';
 import { everyPinnedMint } from '../src/network.js';
 import { parsePaymentRequired } from '../src/protocols/x402/parse-payment-required.js';
+import { checkClient } from './check-client.js';
 
 /** A scheme for `x402Client.register` and `registerV1` of `@x402/core`. */
 export interface ExactChangeScheme {
@@ -47,6 +48,8 @@ export interface ExactChangeScheme {
  * Its own limits come first: `setSpendControls({ allowedAssets: true })` lets it pay tokens that
  * are no pinned stablecoin.
  *
+ * Throws `ConfigError` (`invalid_option`) at once if `client` is no client.
+ *
  * @example
  * const official = new x402Client()
  *   .register('solana:*', exactChangeScheme(client))
@@ -54,6 +57,7 @@ export interface ExactChangeScheme {
  * const fetchWithPayment = wrapFetchWithPayment(fetch, official);
  */
 export function exactChangeScheme(client: Pick<Client, 'pay'>): ExactChangeScheme {
+  checkClient(client, 'pay');
   const urls = new WeakMap<object, string>();
   return {
     scheme: 'exact',

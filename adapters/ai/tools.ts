@@ -10,6 +10,7 @@ import type { SwapOptions } from '../../src/payments/engine.js';
 import type { Receipt, ReceiptFilter } from '../../src/receipt.js';
 import type { SwapQuote, UiSwapRequest } from '../../src/swaps/types.js';
 import { amountWriter } from '../amounts.js';
+import { checkClient } from '../check-client.js';
 import { planData, quoteData, receiptData, swapData } from './data.js';
 import { fenced } from './fence.js';
 import { paidFetch, refusedUrl, requestOf, type CallLimits } from './paid-fetch.js';
@@ -65,12 +66,13 @@ interface Context extends CallLimits {
  * `receipts` and `budget`. The client's policy sets the limits. No tool takes a limit, and swaps
  * count against the limits too (`counted`).
  *
- * Throws `ConfigError` (`invalid_option`) at once if the options are wrong.
+ * Throws `ConfigError` (`invalid_option`) at once if the client or the options are wrong.
  *
  * @example
  * for (const { name, description, inputSchema } of agentTools(client)) console.log(name);
  */
 export function agentTools(client: ToolClient, options: ToolOptions = {}): readonly AgentTool[] {
+  checkClient(client, 'swap');
   refuseUnknown(options, ['maxAnswer', 'privateHosts', 'approveSwap']);
   const { maxAnswer = 20_000, privateHosts = false, approveSwap = () => true } = options;
   if (!Number.isInteger(maxAnswer) || maxAnswer < 0)

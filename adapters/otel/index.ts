@@ -13,6 +13,7 @@ import {
 } from '@opentelemetry/api';
 import type { Client } from '../../src/client.js';
 import { refuseUnknown } from '../../src/internal/options.js';
+import { checkClient } from '../check-client.js';
 import type { WebhookDelivery } from '../webhooks/types.js';
 import { errorAttributes } from './attributes.js';
 import { createInstruments } from './instruments.js';
@@ -32,12 +33,13 @@ const NAME = 'exact-change';
  * client with wrapped calls, so that RPC and journal spans are children of the payment's span.
  * Calls on the original client are counted as well, but their spans are not nested.
  *
- * Throws `ConfigError` (`invalid_option`) at once if the options are wrong.
+ * Throws `ConfigError` (`invalid_option`) at once if the client or the options are wrong.
  *
  * @example
  * const client = observe(createClient({ walletSecretKey }));
  */
 export function observe(client: Client, options: ObserveOptions = {}): Client {
+  checkClient(client, 'on');
   const { tracer, meter } = toolsOf(options);
   const observers = [createSpans(tracer), createInstruments(meter)] as const;
   const [spans] = observers;
