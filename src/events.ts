@@ -8,7 +8,7 @@ import type { NodeCall } from './solana/rpc/nodes.js';
  * Details of each event, by the event's name. JSON-safe; amounts are decimal strings of base units.
  */
 export interface EventDetails {
-  /** A 402 with payment terms came in. */
+  /** A 402 with payment terms came in, or `presign` uses the terms of an earlier call. */
   'payment.required': { readonly url: string; readonly method: string; readonly offers: number };
   /** An entry of `accepts` was chosen; `refused` says why the other entries were not. */
   'payment.chosen': {

@@ -53,7 +53,7 @@ describe('a program in the documentation', () => {
 
   it('prints the documented output: faults of the sandbox', async () => {
     const { code, printed } = blockWith('docs/sandbox.md', "kind: 'dropAfter'");
-    const run = await runBlock('faults', `import { createClient } from 'exact-change';\n${code}`);
+    const run = await runBlock('faults', code);
     expect(run).toEqual({ code: 0, stdout: printed, stderr: '' });
   });
 

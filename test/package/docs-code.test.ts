@@ -8,7 +8,10 @@ const blocks = [...GUIDES, 'adapters/sandbox/README.md']
   .flatMap((guide) => blocksOf(guide).filter(({ language }) => language === 'ts'))
   .map(({ code }) => code);
 
-/** Declarations that the documentation leaves to its reader or shows earlier. */
+/**
+ * Declarations that the documentation leaves to its reader or shows earlier. A block with imports
+ * looks whole, so it must import `createClient` too.
+ */
 const around = `
 declare const walletSecretKey: string;
 declare const apiKey: string;
@@ -16,9 +19,10 @@ declare const wallet: string;
 declare const transaction: string;
 declare const paymentRequired: { readonly headers: Readonly<Record<string, string>>; readonly body: unknown };
 declare const client: import('exact-change').Client;
-declare const createClient: typeof import('exact-change').createClient;
 type PolicyOptions = import('exact-change').PolicyOptions;
 `;
+const CREATE_CLIENT = "declare const createClient: typeof import('exact-change').createClient;\n";
+const fileOf = (code: string) => `${/^import /m.test(code) ? '' : CREATE_CLIENT}${code}export {};`;
 
 /** Returns a block with the option's name misspelt. */
 const misspelt = (option: string) => {
@@ -41,7 +45,7 @@ function complaintsAbout(texts: readonly string[]): string[][] {
   const { doors } = inject('packed');
   const files = new Map([
     [`${doors}/docs-around.d.ts`, around],
-    ...texts.map((text, index) => [`${doors}/docs-${index}.ts`, `${text}export {};`] as const),
+    ...texts.map((text, index) => [`${doors}/docs-${index}.ts`, fileOf(text)] as const),
   ]);
   const host = ts.createCompilerHost(options);
   const { getSourceFile, fileExists } = host;
