@@ -11,7 +11,6 @@ import { recovery } from '../on-demand.js';
 import { receiptOnceDecided, monitorPayment } from '../reconcile/payment-monitor.js';
 import { copyOfReceipt } from '../attempt-receipt.js';
 import { hasBody, onBodyEnd, type BodyEnd } from './body-end.js';
-import type { AnswerOutcome } from './outcomes.js';
 import { bodyClaim, delayNextCall, releaseClaims } from './release-claim.js';
 
 export interface Presentation {
@@ -28,8 +27,9 @@ export interface Presentation {
 }
 
 export interface Rejected {
+  /** Says what the chain has shown by the time that it is read. */
   readonly rejected: SettlementError<'payment_rejected'>;
-  readonly outcome: AnswerOutcome;
+  readonly mayResign: boolean;
 }
 
 /**

@@ -35,11 +35,15 @@ export async function afterRefusal(
   const forgotten = context.ledger.forget(open.attempt.payment.source).catch(() => undefined);
   await untilAborted(forgotten, call.signal);
   const { askFirst, resign } = outcomes[outcomeOf(402, first.word)];
+  let mayResign = false;
   if (askFirst) await untilAborted(askUntilDecided(context, open, emit, within), call.signal);
   // Ask the chain once before a second signature, because the seller's word may be wrong.
   else if (resign && context.config.policy.resign > 0)
-    await untilAborted(
-      decidePayment(context, open, emit, within).catch(() => false),
+    mayResign = await untilAborted(
+      decidePayment(context, open, emit, within).then(
+        () => true,
+        () => false,
+      ),
       call.signal,
     );
   throwIfAborted(call.signal);
@@ -47,9 +51,13 @@ export async function afterRefusal(
   if (mayPresent) dropBody(first.response);
   const shown = mayPresent ? await presentOnce(context, open, showing, within) : first;
   if ('isAwaited' in shown) return shown;
-  const rejected = rejection(open, shown, showing.moved);
   await untilAborted(noteDoubt(context, open, 'payment_rejected', emit), call.signal);
-  return { rejected, outcome: outcomeOf(402, shown.word) };
+  return {
+    get rejected() {
+      return rejection(open, shown, showing.moved);
+    },
+    mayResign,
+  };
 }
 
 /** Whether the same bytes may be sent to the seller again: x402.md 5.3. */

@@ -1,5 +1,5 @@
 import { PolicyError } from '../../errors.js';
-import { throwIfAborted } from '../../internal/abort.js';
+import { follow, throwIfAborted } from '../../internal/abort.js';
 import { dropBody } from '../../internal/drop-body.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
 import type { Attempt } from '../../journal/types.js';
@@ -7,10 +7,10 @@ import { detectTerms } from '../../protocols/protocol.js';
 import type { PaymentRequired } from '../../protocols/types.js';
 import { newId, type PaymentContext } from '../context.js';
 import type { RefuseOffer } from '../plan/choose.js';
+import { monitorPayment, receiptOnceDecided } from '../reconcile/payment-monitor.js';
 import type { Buying, Task } from '../task.js';
-import { outcomes } from './outcomes.js';
-import { type Delivered, present, presentAlone, type Rejected } from './present.js';
-import { releaseClaims } from './release-claim.js';
+import { type Delivered, movedByPayment, present, presentAlone, type Rejected } from './present.js';
+import { bodyClaim, releaseClaims } from './release-claim.js';
 
 export type SignFor = (
   terms: PaymentRequired,
@@ -26,30 +26,70 @@ export async function presentOrResign(
   sign: SignFor,
 ): Promise<Response> {
   if (context.config.policy.resign === 0) return presentAlone(context, first, buying);
-  const { call, place } = buying;
+  const { call, emit, moved } = buying;
   const { shown, next: second } = await presentThen(context, first, buying, async (rejected) => {
     const terms = await secondTermsAfter(context, rejected, first, call.signal);
-    if (terms === undefined) return undefined;
-    const again = { ...buying, id: newId(context), place: { ...place, resigns: first.attempt.id } };
-    // Drop an error of the second try, because the refusal of the first payment says more.
-    return sign(terms, again, refuseOtherThan(first.attempt)).catch(() => {
-      throwIfAborted(call.signal);
-      return undefined;
-    });
+    return (
+      terms &&
+      signUnlessSettled(context, first, buying, (again) => {
+        const id = newId(context);
+        const place = { ...buying.place, resigns: first.attempt.id };
+        return sign(terms, { ...again, id, place }, refuseOtherThan(first.attempt));
+      })
+    );
   });
   if ('response' in shown) return shown.response;
   if (second === undefined) throw shown.rejected;
+  if (first.attempt.state === 'settled') {
+    // The seller could take both, so the second never leaves. It is on record until it expires.
+    second.isShared = true;
+    void monitorPayment(context, second, emit);
+    const { id } = second.attempt;
+    await releaseClaims(context, second, [id, bodyClaim(id)], call.signal);
+    throw shown.rejected;
+  }
   let unread = shown.rejected.response;
   try {
     const shownSecond = await present(context, second, buying);
     if ('response' in shownSecond) return shownSecond.response;
     const { rejected } = shownSecond;
-    if (first.attempt.state === 'unsettled' || rejected.funds !== 'untouched') throw rejected;
-    // The second error must not say that funds are untouched if the first payment may have landed.
+    const { state } = first.attempt;
+    if (state === 'unsettled' || (state === 'signed' && rejected.funds !== 'untouched'))
+      throw rejected;
+    // The second error does not tell that the first payment has landed, or may have.
     unread = rejected.response;
     throw shown.rejected;
   } finally {
+    moved.push(...movedByPayment(first), ...movedByPayment(second));
     dropBody(unread);
+  }
+}
+
+/**
+ * Signs a second payment. Stops if the chain shows that the first has settled, as if the caller had
+ * given up. Resolves to undefined if nothing is signed: the refusal of the first payment says more
+ * than that error.
+ */
+async function signUnlessSettled(
+  context: PaymentContext,
+  first: OpenPayment,
+  buying: Buying,
+  sign: (buying: Buying) => Promise<OpenPayment>,
+): Promise<OpenPayment | undefined> {
+  const { call, emit } = buying;
+  const { controller, end } = follow(call.signal);
+  const { signal } = controller;
+  void receiptOnceDecided(context, first, emit, signal).then(
+    ({ state }) => state === 'settled' && controller.abort(),
+    () => undefined,
+  );
+  try {
+    return await sign({ ...buying, signal });
+  } catch {
+    throwIfAborted(call.signal);
+    return undefined;
+  } finally {
+    end();
   }
 }
 
@@ -77,13 +117,12 @@ export async function presentThen<T>(
  */
 async function secondTermsAfter(
   { config, protocols }: PaymentContext,
-  { rejected, outcome }: Rejected,
+  { rejected, mayResign }: Rejected,
   { attempt }: OpenPayment,
   signal: AbortSignal | undefined,
 ): Promise<PaymentRequired | undefined> {
   const { response } = rejected;
-  if (!outcomes[outcome].resign || response === undefined || attempt.state === 'settled')
-    return undefined;
+  if (!mayResign || response === undefined || attempt.state === 'settled') return undefined;
   const { terms: timeoutMs } = config.timeouts;
   return detectTerms(protocols, response, { timeoutMs, signal }).catch(() => undefined);
 }
