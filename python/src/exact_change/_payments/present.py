@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import NamedTuple
 
@@ -87,10 +88,11 @@ class _Presenting:
     def run(self) -> Steps[Reply | Rejected]:
         context, open_, signal = self._context, self._open, self._signal
         deadline = yield from start_deadline(context.config.timeouts.payment, signal)
+        may_resign = False
         try:
             shown = yield from self._once(deadline.signal)
             if isinstance(shown, _Refused):
-                yield from self._ask_chain_first(shown.outcome, deadline.signal)
+                may_resign = yield from self._ask_chain_first(shown.outcome, deadline.signal)
                 check(signal)
                 is_settled = open_.attempt["state"] == "settled"
                 if shown.outcome.ask_first and is_settled and self._may_repeat():
@@ -100,9 +102,9 @@ class _Presenting:
                 self._is_awaited = shown.is_awaited
                 self._reply = None
                 return shown.reply
-            error = rejection(open_, shown.answer, self._showing.moved)
             yield from until_aborted(self._note_doubt("payment_rejected"), signal)
-            return Rejected(error, (yield from self._terms_of(shown)))
+            make_error = functools.partial(rejection, open_, shown.answer, self._showing.moved)
+            return Rejected(make_error, (yield from self._terms_of(shown)), may_resign)
         except Exception:
             check(signal)
             raise
@@ -127,14 +129,16 @@ class _Presenting:
     def _may_repeat(self) -> bool:
         return may_repeat(self._open, self._showing.call, self._showing.is_repeatable)
 
-    def _ask_chain_first(self, outcome: Outcome, signal: Signal) -> Steps[None]:
+    def _ask_chain_first(self, outcome: Outcome, signal: Signal) -> Steps[bool]:
+        """Asks the chain before the call goes on; returns whether the call may sign again then."""
         context, emit = self._context, self._showing.emit
         if outcome.ask_first:
             yield from until_aborted(self._ask_until(signal), self._signal)
         # Ask once before a second signature, because the seller may be wrong.
         elif outcome.may_resign and context.config.policy.resign > 0:
-            deciding = quiet(decide_payment(context, self._open, emit, signal), False)
-            yield from until_aborted(deciding, self._signal)
+            deciding = quiet(decide_payment(context, self._open, emit, signal))
+            return (yield from until_aborted(deciding, self._signal)) is not None
+        return False
 
     def _once(self, signal: Signal) -> Steps[_Shown | _Refused]:
         context, open_, showing = self._context, self._open, self._showing

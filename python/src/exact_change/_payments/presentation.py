@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Sequence
+from typing import Callable, NamedTuple, Sequence
 
 from .._events import Emit
 from .._x402.types import PaymentRequired
@@ -28,8 +28,15 @@ class Presentation(NamedTuple):
 
 
 class Rejected(NamedTuple):
-    """A 402 to a paid request, with the error that it means."""
+    """A 402 to a paid request."""
 
-    error: ExactChangeError
+    make_error: Callable[[], ExactChangeError]
     # Its terms, if the calling code may sign again; an error if they cannot be read.
     terms: PaymentRequired | ExactChangeError | None
+    # Whether `policy.resign` may allow a second payment after it.
+    may_resign: bool
+
+    @property
+    def error(self) -> ExactChangeError:
+        """The error that it means, by what the chain has shown so far."""
+        return self.make_error()

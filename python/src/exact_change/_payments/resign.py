@@ -7,20 +7,20 @@ from typing import NamedTuple
 from .._journal.registry import OpenPayment
 from .._journal.types import Attempt
 from .._kernel.deadline import start_deadline
-from .._kernel.signals import check
-from .._kernel.steps import ensure, quiet
+from .._kernel.signals import Following, check, follow
+from .._kernel.steps import background, ensure, quiet
 from .._kernel.task import Steps
 from .._x402.types import Offer, PaymentRequired
 from ..errors import ExactChangeError, failure
 from .call import Reply
 from .choose import Refuse
-from .claims import release_claims
+from .claims import body_claim, release_claims
 from .context import PaymentContext
 from .outcomes import OUTCOMES, RESIGNED_OUTCOMES
 from .present import present
 from .presentation import Presentation, Rejected
-from .reconcile.earlier_errors import already_spent
-from .reconcile.monitor import receipt_once_decided
+from .reconcile.earlier_errors import already_spent, paid_by
+from .reconcile.monitor import follow_in_background, receipt_once_decided
 from .stable_terms import forget_stable_terms
 from .task import PayTask, SignFor
 
@@ -33,14 +33,13 @@ def present_or_resign(
     showing_first = showing._replace(sign_again_after=outcomes)
     shown = yield from _present_first(context, first, showing_first, task, sign)
     if isinstance(shown, _Both):
-        again = yield from present(context, shown.second, showing)
-        if not isinstance(again, Rejected):
-            return again
-        # The second error may say that nothing was paid. Raise it only if the first payment can
-        # no longer land, else raise the first error.
-        is_over = first.attempt["state"] == "unsettled"
-        is_first = not is_over and again.error.funds == "untouched"
-        raise shown.rejected.error if is_first else again.error
+        if first.attempt["state"] == "settled":
+            yield from _leave_unsent(context, shown.second, showing)
+            raise shown.rejected.error
+        try:
+            return (yield from _present_second(context, first, shown, showing))
+        finally:
+            task.moved.extend([*paid_by(first), *paid_by(shown.second)])
     if isinstance(shown, Rejected):
         raise shown.error
     return shown
@@ -51,6 +50,28 @@ class _Both(NamedTuple):
 
     rejected: Rejected
     second: OpenPayment
+
+
+def _present_second(
+    context: PaymentContext, first: OpenPayment, both: _Both, showing: Presentation
+) -> Steps[Reply]:
+    again = yield from present(context, both.second, showing)
+    if not isinstance(again, Rejected):
+        return again
+    # The second error does not tell that the first payment has landed, or may have.
+    state, error = first.attempt["state"], again.error
+    is_second = state == "unsettled" or (state == "signed" and error.funds != "untouched")
+    raise error if is_second else both.rejected.error
+
+
+def _leave_unsent(
+    context: PaymentContext, second: OpenPayment, showing: Presentation
+) -> Steps[None]:
+    """Leaves a signed payment on record until it expires, because the seller could take both."""
+    second.is_shared = True
+    yield from follow_in_background(context, second, showing.emit)
+    id_ = second.attempt["id"]
+    yield from release_claims(context, second, [id_, body_claim(id_)], showing.call.signal)
 
 
 def _present_first(
@@ -70,11 +91,16 @@ def _present_first(
         if again is None:
             return shown
         purpose = task.purpose._replace(resigns=first.attempt["id"])
-        second_task = task._replace(id=context.new_id(), purpose=purpose)
+        unless_settled = yield from _until_settled(context, first, showing)
+        signal = unless_settled.signal
+        second_task = task._replace(id=context.new_id(), purpose=purpose, signal=signal)
         # Ignore an error of the second payment: the refusal of the first says more.
         second = yield from quiet(sign(again.terms, second_task, again.refuse))
+        unless_settled.end()
+        if second is not None:
+            return _Both(shown, second)
         check(showing.call.signal)
-        return shown if second is None else _Both(shown, second)
+        return shown
 
     def let_go() -> Steps[None]:
         # Keep the claim until the second payment is on record, else another call would present the
@@ -84,6 +110,22 @@ def _present_first(
             yield from release_claims(context, first, claims, showing.call.signal)
 
     return (yield from ensure(work(), let_go))
+
+
+def _until_settled(
+    context: PaymentContext, first: OpenPayment, showing: Presentation
+) -> Steps[Following]:
+    """Starts a signal that fires with the call's, and when the chain shows the first payment."""
+    following = follow(showing.call.signal)
+
+    def watch() -> Steps[None]:
+        signal = following.signal
+        receipt = yield from receipt_once_decided(context, first, showing.emit, signal)
+        if receipt.state == "settled":
+            signal.abort(already_spent(first))
+
+    yield from background(quiet(watch()))
+    return following
 
 
 class _Undone(NamedTuple):
@@ -163,7 +205,8 @@ def _second_try_after(shown: Rejected, attempt: Attempt) -> _SecondTry | None:
     so both count against caps until the chain decides.
     """
     terms = shown.terms
-    if attempt["state"] == "settled" or not isinstance(terms, PaymentRequired):
+    is_settled = attempt["state"] == "settled"
+    if is_settled or not shown.may_resign or not isinstance(terms, PaymentRequired):
         return None
     return _SecondTry(terms, _dearer_than(attempt))
 
