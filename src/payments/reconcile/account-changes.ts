@@ -6,7 +6,9 @@ import type { Address } from '../../solana/types.js';
 // Short, because the facilitator waits for confirmation before it answers.
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 10_000;
-// Look at least this often, because a subscription may end without notice.
+// What is open for more than ten minutes may stay open: wait this part of the time so far.
+const LATER_PART = 60;
+// Look if the last look is this long ago, because a subscription may end without notice.
 const SAFETY_MS = 20_000;
 
 // Two, because a node may notify of a change a moment before its history shows the change.
@@ -44,6 +46,7 @@ export function listenTo(
   let changes = 0;
   let looksLeft = 0;
   let wait = FIRST_WAIT_MS;
+  let waited = 0;
   // A subscription misses earlier changes, so each new subscription needs a look after its start.
   let lastSubscription: number | undefined;
   let sinceLook = 0;
@@ -64,7 +67,8 @@ export function listenTo(
       const { controller: nap, end } = follow(signal);
       wake = () => nap.abort();
       const length = wait;
-      wait = Math.min(wait * 2, LONGEST_WAIT_MS);
+      waited += length;
+      wait = Math.min(wait * 2, Math.max(LONGEST_WAIT_MS, waited / LATER_PART));
       await runtime.idle(length, nap.signal).catch(() => undefined);
       end();
       wake = () => undefined;

@@ -3,7 +3,11 @@ import type { OpenPayment } from '../../journal/open-payment.js';
 import { ownerOf, type PaymentContext } from '../context.js';
 import { listenTo } from './account-changes.js';
 import { sourceOf } from './fate.js';
+import { isForgottenPayment } from './forgotten.js';
 import { decidePayment, isDecided } from './payment-monitor.js';
+
+/** Milliseconds between two looks at a payment that nodes no longer remember. */
+const FORGOTTEN_WAIT_MS = 60 * 60_000;
 
 /**
  * Watches an open payment until the chain decides or the client closes. The caller has looked once
@@ -25,6 +29,8 @@ export async function keepWatching(
   );
   try {
     for (let look = (await listening.next(signal)) || hasFailed; !signal.aborted;) {
+      if (await isForgottenPayment(context, open.attempt))
+        await context.config.runtime.idle(FORGOTTEN_WAIT_MS, signal).catch(() => undefined);
       let failed = false;
       if (look || isDecided(open) || (await isPast(context, open, signal).catch(() => true))) {
         const isOver = await decidePayment(context, open, emit, signal).catch(() => undefined);

@@ -213,3 +213,50 @@ describe('a decision that the journal could not record', () => {
     expect(tried).toEqual([0, 250, 750, 1_750, 3_750]);
   });
 });
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+
+describe('a payment that no node decides', () => {
+  /** Monitors it on this node for a day from a time on, and returns when the node was asked. */
+  async function looksOn(node: FakeNode, from: number): Promise<readonly number[]> {
+    const { core, open, closing } = await monitored(node);
+    open.attempt = { ...open.attempt, at: 0 };
+    let now = from;
+    const idle = (ms: number) => {
+      now += ms;
+      if (now >= from + DAY) closing.abort();
+      return Promise.resolve();
+    };
+    const runtime = { ...core.config.runtime, idle, now: () => now };
+    const looks: number[] = [];
+    const rpc = fakeRpc([node]);
+    const heard = {
+      ...rpc,
+      signaturesFor: (...args: Parameters<typeof rpc.signaturesFor>) => {
+        looks.push(now - from);
+        return rpc.signaturesFor(...args);
+      },
+    };
+    const both = {
+      ...rpc,
+      perNode: () => [heard],
+      onAccount: () => ({ subscription: () => 1, end: () => undefined }),
+    };
+    const histories = createHistories(both, runtime);
+    const context = { ...core, rpc: both, histories, config: { ...core.config, runtime } };
+    await monitorPayment(context, open, () => undefined);
+    return looks;
+  }
+
+  it('is looked up less and less often', async () => {
+    const looks = await looksOn({ slot: 2_000, height: 501n, valid: true }, 0);
+    expect(looks.filter((at) => at < 10 * MINUTE).length).toBeGreaterThan(50);
+    expect(looks.length).toBeLessThan(600);
+  });
+
+  it('is looked up once an hour when each node says that it is more than a day old', async () => {
+    const node = { slot: 300_000, height: 300_000n, firstSlot: 299_000 };
+    expect((await looksOn(node, 3 * DAY)).length).toBeLessThan(30);
+  });
+});
