@@ -21,11 +21,16 @@ from ..saving import last_write_ended, save_attempt
 from .claim import proven_claim
 from .earlier_errors import as_uncertain
 from .fate import Fate, Landed, fate_of
+from .forgotten import is_forgotten
 from .sent import sent_payment
 
 # The first question mostly suffices, because the facilitator waits for confirmation.
 _FIRST_WAIT_MS = 250
 _LONGEST_WAIT_MS = 10_000
+# What is open for more than ten minutes may stay open: wait this part of the time so far.
+_LATER_PART = 60
+# Wait between two questions about a payment that nodes no longer remember.
+_FORGOTTEN_WAIT_MS = 60 * 60_000
 # Wait before the first question, so that the caller gets the seller's answer first.
 _ANSWER_MS = 10
 
@@ -145,13 +150,17 @@ def _follow(context: PaymentContext, known: Monitored, emit: Emit) -> Steps[None
 def _watch(context: PaymentContext, open_: OpenPayment, emit: Emit) -> Steps[None]:
     signal = context.closing
     yield from quiet(sleep(_ANSWER_MS, signal))
-    wait = _FIRST_WAIT_MS
+    wait, waited = float(_FIRST_WAIT_MS), 0.0
+    sent = sent_payment(open_.attempt, open_.payment, None)
     while not signal.aborted:
         # If no node or journal answers, the payment stays undecided, so ask again.
         if (yield from quiet(decide_payment(context, open_, emit, signal), False)):
             return
+        if (yield from is_forgotten(context, open_.attempt["at"], sent)):
+            wait = _FORGOTTEN_WAIT_MS
         yield from quiet(sleep(wait, signal))
-        wait = min(wait * 2, _LONGEST_WAIT_MS)
+        waited += wait
+        wait = min(wait * 2, max(_LONGEST_WAIT_MS, waited / _LATER_PART))
 
 
 def _decision_of(fate: Fate) -> _Decision | None:
