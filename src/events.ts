@@ -115,8 +115,9 @@ export type CallName = 'rpc.called' | 'journal.called';
 export type StepName = Exclude<EventName, CallName>;
 
 /**
- * An event as listeners get it. `id` is the id of the attempt: the same on all events of one call,
- * and empty for a {@link CallName}.
+ * An event as listeners get it. `id` is the same on all events of one call, and empty for a
+ * {@link CallName}. It is the id of the first attempt that the call makes. `receipt.id` names the
+ * attempt that an event is about: perhaps a second payment, or an earlier one that the call found.
  */
 export type ClientEvent<N extends EventName = StepName> = {
   [Name in N]: {

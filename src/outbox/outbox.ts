@@ -6,7 +6,7 @@ export { webhookEvents } from '../wire/webhook-events.js';
 export type { WebhookEventName } from '../wire/webhook-events.js';
 
 interface About {
-  /** Id of the attempt: the same on all events of one purchase. */
+  /** Id of the attempt. A second payment of a call has another id. */
   readonly id: string;
   /** The payer, base58. */
   readonly wallet: string;

@@ -57,7 +57,8 @@ class Event(NamedTuple):
     """An event as listeners get it. Amounts in ``details`` are decimal strings of base units."""
 
     type: EventName
-    # Id of the attempt: the same on all events of one call.
+    # Id of the call's first attempt: the same on all events of one call. `receipt.id` names the
+    # attempt that an event is about: a second payment, or an earlier payment that the call found.
     id: str
     # Milliseconds since the epoch.
     at: int
