@@ -51,6 +51,7 @@ export function judge(
   const outs = everything.filter(({ signed }) => !machine.uncounted.has(signed.signature));
   return [
     ...onceEach(plan, outs),
+    ...resignsNoSettled(world, machine, attempts),
     ...withinCaps(plan, machine, outs),
     ...said.flatMap((answer) => tellsAll(plan, outs, answer)),
     ...countsNoMore(plan, outs, said[said.length - 1]),
@@ -225,6 +226,27 @@ function onceEach(plan: Plan, outs: readonly Spending[]): Broken[] {
       promise: 'paid once',
       how: `item ${item} was paid ${paid.length} times: signed at ${paid.map(({ signed }) => seconds(signed.at)).join(', ')}, landed at ${paid.map(({ landed }) => seconds(landed.at)).join(', ')}`,
     }));
+}
+
+/**
+ * Checks that no payment leaves once its process has told that the attempt which it resigns has
+ * settled. It may be shown again once it has settled itself, or by its caller.
+ */
+function resignsNoSettled(
+  { traffic: { handed } }: World,
+  { sent }: Machine,
+  attempts: readonly Attempt[],
+): Broken[] {
+  return attempts.flatMap(({ id, resigns, payment }): Broken[] => {
+    const signature = payment?.payerSignature;
+    if (signature === undefined || resigns === undefined || handed.has(signature)) return [];
+    const isLate = sent.some(
+      ({ settled, ...each }) =>
+        each.signature === signature && settled.has(resigns) && !settled.has(id),
+    );
+    if (!isLate) return [];
+    return [{ promise: 'paid once', how: `${id} left although ${resigns} had settled before` }];
+  });
 }
 
 /** Ten times the `retryWindow` of 60 s. */

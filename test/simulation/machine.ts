@@ -20,7 +20,7 @@ import { addressOf } from './wire.js';
 import { JUPITER_URL, NODE_URLS, RELAYER_URL, SERVICE_URL, type World } from './world.js';
 import type { Served } from './seller.js';
 import { createService } from './service.js';
-import { paymentIn } from './traffic.js';
+import { paymentIn, readHeader } from './traffic.js';
 
 /** A message that the wallet signed for the library. */
 export interface Signed {
@@ -57,6 +57,8 @@ export interface Machine {
   readonly arrived: ReadonlySet<string>;
   /** Signatures of swaps that no cap counts. */
   readonly uncounted: Set<string>;
+  /** Each sending of a payment, with the attempts that its process had told as settled before. */
+  readonly sent: readonly { readonly signature: string; readonly settled: ReadonlySet<string> }[];
   /** Ids of all attempts in the clients' events. */
   readonly ids: ReadonlySet<string>;
   /** Returns the journal itself, without simulated faults. */
@@ -83,6 +85,9 @@ export function createMachine(world: World): Machine {
   const paymentsOf = new Map<string, string>();
   const arrived = new Set<string>();
   const ids = new Set<string>();
+  const sent: { signature: string; settled: ReadonlySet<string> }[] = [];
+  /** Times at which the current process told that an attempt had settled. */
+  const told = new Map<string, number>();
   const uncounted = new Set<string>();
   const closings = plan.parts.filter((part) => part.kind === 'close');
   let disk = new MemoryDisk();
@@ -152,8 +157,13 @@ export function createMachine(world: World): Machine {
     const { method = 'GET', body } = init;
     const headers = new Headers(init.headers);
     if (isSeller(url)) world.traffic.comes(method, url, headers);
+    const header = paymentIn(headers);
+    if (header !== undefined) {
+      const before = [...told].filter(([, at]) => at < clock.now()).map(([attempt]) => attempt);
+      sent.push({ signature: readHeader(header).signature, settled: new Set(before) });
+    }
     const watched = (response: Response) =>
-      response.ok && paymentIn(headers) !== undefined
+      response.ok && header !== undefined
         ? atItsEnd(response, init.signal, () => {
             if (!hasEnded(id)) arrived.add(itemOf(url));
           })
@@ -198,6 +208,7 @@ export function createMachine(world: World): Machine {
   function start(): void {
     life += 1;
     const id = life;
+    told.clear();
     clock.startTimers();
     for (const name of processState()) Reflect.deleteProperty(globalThis, name);
     isUp = true;
@@ -291,6 +302,7 @@ export function createMachine(world: World): Machine {
             host: hosts.get(event.id) ?? '',
             payee: payees.get(event.id),
           });
+        if (event.type === 'payment.settled') told.set(event.receipt.id, clock.now());
         if (event.type === 'payment.signed') paymentsOf.set(event.payerSignature, event.id);
         ids.add(event.id);
         const closing = closings.find(
@@ -373,7 +385,7 @@ export function createMachine(world: World): Machine {
       else dying = { calls, end: stop };
     },
     isDying: () => dying !== undefined,
-    ...{ signed, swapsOf, paymentsOf, arrived, ids, uncounted },
+    ...{ signed, swapsOf, paymentsOf, arrived, sent, ids, uncounted },
     journal: () => (plan.hasJournal ? kept : (knownWallet(WALLET, NETWORK)?.journal ?? kept)),
   };
 }

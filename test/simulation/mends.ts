@@ -292,6 +292,22 @@ export const mends: readonly Mend[] = [
     ],
   },
   {
+    name: 'settled-payments-are-not-paid-again',
+    breaks: 'paid once',
+    changes: [
+      {
+        file: 'src/payments/execute/resign.ts',
+        now: "({ state }) => state === 'settled' && controller.abort(),",
+        before: '() => undefined,',
+      },
+      {
+        file: 'src/payments/execute/resign.ts',
+        now: "  if (first.attempt.state === 'settled') {\n",
+        before: "  if (first.attempt.id === '') {\n",
+      },
+    ],
+  },
+  {
     name: 'unread-is-uncertain',
     breaks: 'errors tell of funds',
     changes: [
