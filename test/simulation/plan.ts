@@ -604,6 +604,15 @@ export function planOf(seed: number): Plan {
     parts.push({ kind: 'theft', item: own.pick(items), under: own.pick(items) });
   });
 
+  // A seller that refuses a payment, and settles it while a second payment is made.
+  const regrets = !isService && random.fork('regrets').chance(0.1);
+  swarm('regret', regrets ? 1 : 0, (own) => {
+    const seller = own.int(0, 2);
+    parts.push({ kind: 'answer', seller, what: 'again', share: 1 });
+    const delay = own.int(200, 4_000);
+    parts.push({ kind: 'settling', seller, what: 'late', share: 1, delay });
+  });
+
   const money = random.fork('money');
   const scarce = money.chance(presigns ? 0.3 : 0.7);
   const amount = (whole: number) => BigInt(Math.floor(money.next() * whole * 1_000_000));
@@ -614,7 +623,8 @@ export function planOf(seed: number): Plan {
   const own = wallet.chance(0.2) ? OWN_MINTS.slice(0, wallet.int(1, 3)) : [];
   return {
     ...{ seed, clients, nodes, isDurable, isService, presigns, length },
-    ...{ topUp, approves, retryWindow, twins, relays, isRemote, hasSocket },
+    ...{ topUp, retryWindow, twins, relays, isRemote, hasSocket },
+    approves: approves ?? (regrets ? 1 : undefined),
     isMixed: random.fork('mixed').chance(0.15),
     hasJournal: isDurable || isService || random.fork('own journal').chance(0.5),
     states: !presigns && random.fork('states').chance(0.12),
@@ -626,7 +636,7 @@ export function planOf(seed: number): Plan {
     timeouts: timeoutsOf(random.fork('timeouts')),
     hasSignal: ways.chance(0.3),
     autoSwap: money.chance(0.8) || topUp !== undefined,
-    resign: money.chance(0.15) ? 1 : 0,
+    resign: money.chance(0.15) || regrets ? 1 : 0,
     endsAnew: random.fork('end').chance(0.5),
     funds: {
       lamports: BigInt(
