@@ -6,6 +6,11 @@ import time
 
 import pytest
 
+from exact_change._journal.along import AlongMemory
+from exact_change._journal.types import ALONE, Along, Attempt
+from exact_change._kernel.task import Steps
+from exact_change.errors import failure
+
 from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
 from ..payer import PRICE, failure_of, until_bought
@@ -118,4 +123,29 @@ def test_pays_again_after_the_window_when_the_caller_heard_of_a_payment_while_th
         for _ in range(2):
             failure_of(lambda: payer.client.get(url), "already_spent")
     until_bought(payer.client, url)
+    assert payer.held() == 1_000_000 - 2 * PRICE
+
+
+def test_blocks_an_equal_call_for_ten_minutes_when_the_process_ended_while_it_told(
+    sandbox: Sandbox, make_payer: MakePayer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = AlongMemory.put
+
+    def put_until_told(self: AlongMemory, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
+        if "toldAt" in attempt:
+            raise failure("journal_unavailable", "The process has ended.", {"reason": ""})
+        yield from put(self, attempt, along)
+
+    monkeypatch.setattr(AlongMemory, "put", put_until_told)
+    payer = make_payer(USDC="1", retry_window=0)
+    url = f"{sandbox.api_url}/usdc"
+    sandbox.call("facilitator.fault", "/settle", {"kind": "dropAfter", "times": 1})
+    failure_of(lambda: payer.client.get(url), "payment_rejected")
+    payer.told("payment.settled")
+    for seconds in (0, 1, 590):
+        with monkeypatch.context() as patch:
+            shift(patch, seconds * 10**9)
+            failure_of(lambda: payer.client.get(url), "already_spent")
+    shift(monkeypatch, 610 * 10**9)
+    assert payer.client.get(url).status_code == 200
     assert payer.held() == 1_000_000 - 2 * PRICE

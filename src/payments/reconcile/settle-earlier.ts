@@ -85,6 +85,8 @@ export async function settleEarlier(
 
 /** Retry windows for a caller that may not have heard, because the process ended while it told. */
 const UNHEARD_WINDOWS = 10;
+/** The least such window in milliseconds: no caller hears while its process is down. */
+const LEAST_UNHEARD_MS = 60_000;
 
 /**
  * Returns the attempts with a response that did not reach the caller. With an idempotency key, it
@@ -158,7 +160,8 @@ async function readSimilar(
  */
 function isSamePurchase({ toldAt, tellingAt }: Attempt, now: number, retryWindow: number): boolean {
   if (toldAt !== undefined) return now - toldAt <= retryWindow;
-  return tellingAt === undefined || now - tellingAt <= retryWindow * UNHEARD_WINDOWS;
+  const unheard = UNHEARD_WINDOWS * Math.max(retryWindow, LEAST_UNHEARD_MS);
+  return tellingAt === undefined || now - tellingAt <= unheard;
 }
 
 /** Presents a payment again to the URL that asked for it, even if this call was redirected. */

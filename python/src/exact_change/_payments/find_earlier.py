@@ -14,6 +14,8 @@ from .reconcile.earlier_errors import in_progress, key_mismatch, uncertain_if_un
 
 # Retry windows that count if the process ended while its caller was being told of the payment.
 _UNHEARD_WINDOWS = 10
+# The least such window in milliseconds: no caller hears while its process is down.
+_LEAST_UNHEARD_MS = 60_000
 
 
 class RepeatedCall(NamedTuple):
@@ -110,4 +112,5 @@ def _is_untold(context: PaymentContext, attempt: Attempt) -> bool:
     window, now = context.config.retry_window, context.now()
     if "toldAt" in attempt:
         return now - attempt["toldAt"] <= window
-    return "tellingAt" not in attempt or now - attempt["tellingAt"] <= window * _UNHEARD_WINDOWS
+    unheard = _UNHEARD_WINDOWS * max(window, _LEAST_UNHEARD_MS)
+    return "tellingAt" not in attempt or now - attempt["tellingAt"] <= unheard
