@@ -161,8 +161,8 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
     remedy: 'Wait for that call',
   },
   already_spent: {
-    when: 'This purchase is paid, but its answer was lost',
-    remedy: 'Ask the seller for it; `details.signature` proves the payment',
+    when: 'This purchase is paid; its answer was lost, or was delivered for this key',
+    remedy: 'Ask the seller for a lost one, with `details.signature`; a new key buys again',
   },
   journal_unavailable: {
     when: 'The journal could not be read or written, so nothing was signed',

@@ -263,6 +263,7 @@ describe('a paid request without an answer', () => {
     onPaid(payer, '/usdc', { kind: 'dropAfter' });
     const error = await failureOf(payer.client.fetch(url('/usdc')), 'payment_uncertain');
     const spent = await failureOf(payer.client.fetch(url('/usdc')), 'already_spent');
+    expect(spent.message).toContain('Ask the seller');
     expect(spent.details.payerSignature).toBe(error.details.payerSignature);
     expect([payments(payer), await settledOf(payer), await held(payer)]).toEqual([
       1,
@@ -348,8 +349,11 @@ describe('a purchase', () => {
     const payer = await holder();
     const buy = (key: string) =>
       payer.client.fetch(url('/usdc'), { headers: { 'Idempotency-Key': key } });
-    expect((await buy('a')).status).toBe(200);
-    await failureOf(buy('a'), 'already_spent');
+    expect(await (await buy('a')).text()).toContain('ok');
+    const spent = await failureOf(buy('a'), 'already_spent');
+    // The answer arrived, so the caller has nothing to ask the seller for.
+    expect(spent.message).toContain('its answer was delivered');
+    expect(spent.message).not.toContain('Ask the seller');
     await failureOf(payer.client.fetch(url('/usdc'), { idempotencyKey: 'a' }), 'already_spent');
     expect((await buy('b')).status).toBe(200);
     expect([payments(payer), await settledOf(payer)]).toEqual([2, 2]);

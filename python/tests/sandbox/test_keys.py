@@ -32,7 +32,8 @@ def test_buys_again_when_an_equal_call_comes_after_the_retry_window(
     failure_of(lambda: payer.client.get(url), "payment_rejected")
     payer.told("payment.settled")
     # One call must report the spent payment, even after the window.
-    failure_of(lambda: payer.client.get(url), "already_spent")
+    spent = failure_of(lambda: payer.client.get(url), "already_spent")
+    assert "Ask the seller" in str(spent)
     until_bought(payer.client, url)
     assert payer.held() == 1_000_000 - 2 * PRICE
 
@@ -98,7 +99,9 @@ def test_makes_one_purchase_for_a_key_in_the_extension_of_a_request(
             return http.get(url, extensions=extensions).status_code
 
     assert buy() == 200
-    failure_of(buy, "already_spent")
+    # The answer arrived, so the caller has nothing to ask the seller for.
+    message = str(failure_of(buy, "already_spent"))
+    assert "its answer was delivered" in message and "Ask the seller" not in message
     assert (payer.signed, payer.held()) == (["payment"], 1_000_000 - PRICE)
 
 

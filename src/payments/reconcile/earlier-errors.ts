@@ -3,12 +3,14 @@ import type { OpenPayment } from '../../journal/open-payment.js';
 import { factsOf, movedByPayment, stateText } from '../execute/present.js';
 
 export function alreadySpent(open: OpenPayment, response?: Response): SettlementError {
-  const { payment, receipt } = open.attempt;
+  const { payment, receipt, delivered } = open.attempt;
   const { payerSignature } = payment;
   const { signature } = receipt.payment;
   return new SettlementError(
     'already_spent',
-    'This purchase is paid already. Ask the seller for its answer with the signature. A new idempotencyKey buys again; so does an equal call without one, after retryWindow.',
+    delivered
+      ? "This key's purchase is paid, and its answer was delivered. A new idempotencyKey buys again; so does an equal call without one."
+      : 'This purchase is paid already. Ask the seller for its answer with the signature. A new idempotencyKey buys again; so does an equal call without one, after retryWindow.',
     {
       details: { payerSignature, ...(signature === undefined ? {} : { signature }) },
       funds: 'spent',

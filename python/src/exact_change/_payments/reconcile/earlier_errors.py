@@ -18,10 +18,19 @@ def already_spent(open_: OpenPayment, response: object = None) -> ExactChangeErr
     paid = paid_by(open_)
     for moved in paid:
         details["signature"] = moved.signature
+    if open_.attempt["delivered"]:
+        message = (
+            "This key's purchase is paid, and its answer was delivered. A new idempotency_key buys "
+            "again; so does an equal call without one."
+        )
+    else:
+        message = (
+            "This purchase is paid already. Ask the seller for its answer with the signature. A "
+            "new idempotency_key buys again; so does an equal call without one, after retry_window."
+        )
     return failure(
         "already_spent",
-        "This purchase is paid already. Ask the seller for its answer with the signature. A new "
-        "idempotency_key buys again; so does an equal call without one, after retry_window.",
+        message,
         details,
         funds="spent",
         moved=[*swapped_by(open_), *paid],
