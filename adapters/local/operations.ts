@@ -140,17 +140,22 @@ async function quote(
     ...(maxAccounts === undefined ? {} : { maxAccounts }),
   };
   if (swapMode === 'ExactIn') return provider.quote({ ...common, amount, swapMode }, signal);
+  let none: unknown;
   try {
     return await provider.quote({ ...common, amount, swapMode }, signal);
   } catch (error) {
     if (!isExactChangeError(error, 'no_route')) throw error;
+    none = error;
   }
   // The proceeds of selling the output are about its price: a first guess for the input amount. They
   // are 0 for an output that is worth less than one base unit of the input.
-  const reverse = await provider.quote(
-    { inputMint: outputMint, outputMint: inputMint, slippageBps, amount, swapMode: 'ExactIn' },
-    signal,
-  );
+  const intent = { inputMint: outputMint, outputMint: inputMint, slippageBps, amount } as const;
+  const reverse = await provider
+    .quote({ ...intent, swapMode: 'ExactIn' }, signal)
+    .catch((error: unknown) => {
+      // Of both pairs, name the pair of the swap.
+      throw isExactChangeError(error, 'no_route') ? none : error;
+    });
   const seedIn = maxAmount(BigInt(reverse.outAmount), 1n);
   return sizeExactIn(provider, { ...common, target: amount, seedIn }, signal);
 }

@@ -1,4 +1,5 @@
 import { cleanText, PolicyError } from '../errors.js';
+import { WSOL_MINT } from '../network.js';
 import type { CapRules, Spend } from './caps.js';
 import { exceededCap, refusingList, valuesOf, type ListedOffer } from './check-payment.js';
 import { costOf, costParts, inUnit, amountInUnit, type Cost } from './cost.js';
@@ -17,12 +18,15 @@ export function checkPayment(
   const { mint } = spend;
   const over = exceededCap(policy, spend);
   if (over === undefined) return undefined;
-  if (over === 'unpriced')
+  if (over === 'unpriced') {
+    // SOL soon has a route again, and so a price.
+    const isSol = mint === WSOL_MINT;
     return new PolicyError(
       'price_unknown',
-      `No price is known for mint ${mint}, so no dollar cap can hold. Set policy.maxAmount for it, in base units, to allow payments.`,
-      { details: { mint } },
+      `No price is known for mint ${mint}, so no dollar cap can hold. ${isSol ? 'Try again, or set' : 'Set'} policy.maxAmount for it, in base units, to allow payments.`,
+      { details: { mint }, retry: isSol ? 'fresh' : 'never' },
     );
+  }
   const { name, unit, limit } = over;
   const cost = costOf(spend, true);
   const taken = cost.get(unit) ?? 0n;

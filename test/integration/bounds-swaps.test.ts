@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { oneSided, takerUrl } from '../helpers/bounds.js';
-import { payerOn } from '../helpers/payer.js';
+import { failureOf, payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { refusal } from '../helpers/untouched.js';
 
@@ -43,6 +43,38 @@ describe('a swap for a payment', () => {
     });
     expect((await bold.fetch(url)).status).toBe(200);
   });
+
+  it('is made at once when a token of the client has a route again', async () => {
+    const payer = await payerOn(sandbox, { SOL: '1' }, { autoSwap: true });
+    const url = `${sandbox.apiUrl}/usdc`;
+    const { SOL, USDC } = sandbox.mints;
+    sandbox.controls.aggregator.noRoute('*', '*');
+    const { details, message } = await failureOf(payer.client.fetch(url), 'no_route');
+    expect(details).toEqual({ inputMint: SOL.address, outputMint: USDC.address });
+    expect(message).toContain(`from ${SOL.address} to ${USDC.address}`);
+    sandbox.controls.aggregator.restoreMarkets();
+    expect((await payer.client.fetch(url)).status).toBe(200);
+  });
+
+  it.each([
+    ['the offer', 'SOL', '1000000'],
+    ['the input', 'PYUSD', '10000'],
+  ] as const)(
+    'may be tried again when Jupiter has no price for the SOL of %s',
+    async (_, symbol, amount) => {
+      sandbox.controls.aggregator.noRoute('SOL', 'USDC');
+      sandbox.controls.aggregator.noRoute('SOL', 'USDT');
+      const url = await taker([symbol, amount]);
+      const payer = await payerOn(sandbox, { SOL: '1' }, { autoSwap: true });
+      const { details, retry, message } = await refusal(sandbox, payer, 'price_unknown', () =>
+        payer.client.fetch(url),
+      );
+      expect([details.mint, retry]).toEqual([sandbox.mints.SOL.address, 'fresh']);
+      expect(message).toContain('Try again');
+      sandbox.controls.aggregator.restoreMarkets();
+      expect((await payer.client.fetch(url)).status).toBe(200);
+    },
+  );
 
   it('needs policy.maxInAmount when its input token has no price', async () => {
     sandbox.controls.aggregator.noRoute('BONK', 'USDC');

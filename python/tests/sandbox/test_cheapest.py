@@ -16,10 +16,11 @@ from exact_change._payments.funds import Funding
 from exact_change._swap.candidates import Candidate
 from exact_change.errors import failure
 
-from ..conftest import MakePayer
+from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
 from ..payer import failure_of
 from ..proxy import Proxy
+from ..seller import offer, selling
 
 # The SOL is only enough for fees and rent.
 HELD = {"SOL": "0.008", "USDT": "5", "BONK": "1000000"}
@@ -128,3 +129,36 @@ def test_ends_the_search_when_the_caller_gives_up() -> None:
     signal.abort()
     with pytest.raises(Aborted):
         threads.run(find_together([never()], signal))
+
+
+def test_swaps_at_once_when_a_token_of_the_client_has_a_route_again(
+    sandbox: Sandbox, make_payer: MakePayer
+) -> None:
+    payer, url = make_payer(SOL="1", auto_swap=True), f"{sandbox.api_url}/usdc"
+    sandbox.call("aggregator.noRoute", "*", "*")
+    error = failure_of(lambda: payer.client.get(url), "no_route")
+    mints = sandbox.mint("SOL"), sandbox.mint("USDC")
+    assert (error.details["input_mint"], error.details["output_mint"]) == mints
+    sandbox.call("aggregator.restoreMarkets")
+    assert payer.client.get(url).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("symbol", "amount"),
+    [
+        pytest.param("SOL", "1000000", id="of the offer"),
+        pytest.param("PYUSD", "10000", id="of the input"),
+    ],
+)
+def test_raises_an_error_to_try_again_for_sol_without_a_price(
+    symbol: str, amount: str, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    for dollar in ("USDC", "USDT"):
+        sandbox.call("aggregator.noRoute", "SOL", dollar)
+    payer = make_payer(SOL="1", auto_swap=True)
+    seller = make_seller(selling(sandbox, offer(sandbox, symbol, amount)))
+    error = failure_of(lambda: payer.client.get(seller.url), "price_unknown")
+    assert (error.details["mint"], error.retry) == (sandbox.mint("SOL"), "fresh")
+    assert "Try again" in str(error)
+    sandbox.call("aggregator.restoreMarkets")
+    assert payer.client.get(seller.url).status_code == 200

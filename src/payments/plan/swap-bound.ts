@@ -1,11 +1,12 @@
 import { maxAmount } from '../../amount.js';
-import { isExactChangeError, PolicyError } from '../../errors.js';
+import { isExactChangeError } from '../../errors.js';
 import { pinnedMint, WSOL_MINT } from '../../network.js';
 import { noSwapCost, type SwapCost } from '../../policy/cost.js';
 import type { Address } from '../../solana/types.js';
 import { swappedAtMost, type SwapOutlook } from '../../swaps/transaction/prepare.js';
 import type { PaymentContext } from '../context.js';
 import { PRICE_MEMORY_MS } from './ask-price.js';
+import { priceUnknown } from './swap-quote.js';
 import { usdPriceOf } from './usd-price.js';
 import { boughtBy, lossOf, REFERENCE, type Price } from './swap-cost.js';
 
@@ -116,15 +117,4 @@ function withoutPrice(mint: Address, isBounded: boolean, error: unknown): undefi
   )
     throw error;
   if (!isBounded) throw priceUnknown(mint, error);
-}
-
-function priceUnknown(mint: Address, cause?: unknown): PolicyError<'price_unknown'> {
-  return new PolicyError(
-    'price_unknown',
-    `No price is known for mint ${mint}, so no dollar cap can hold what the swap takes. ` +
-      (cause === undefined
-        ? 'Set policy.maxInAmount for the token to swap from.'
-        : 'Jupiter could not be asked; try again.'),
-    { details: { mint }, ...(cause === undefined ? {} : { cause, retry: 'fresh' }) },
-  );
 }

@@ -1,7 +1,7 @@
 import { ceilDiv, parseAmount, WHOLE } from '../../amount.js';
 import type { ResolvedRequest } from '../../config/swap-request.js';
 import { FundsError, isExactChangeError, PolicyError, QuoteError } from '../../errors.js';
-import { pinnedMint } from '../../network.js';
+import { pinnedMint, WSOL_MINT } from '../../network.js';
 import type { Address } from '../../solana/types.js';
 import {
   checkFields,
@@ -192,11 +192,23 @@ async function worthFor(
   }
 }
 
-function priceUnknown(mint: Address): PolicyError {
+/**
+ * Returns the error for a swap whose token has no price. A retry may help if Jupiter could not be
+ * asked, and for SOL, which soon has a route again.
+ *
+ * @param cause - Why Jupiter could not be asked.
+ */
+export function priceUnknown(mint: Address, cause?: unknown): PolicyError<'price_unknown'> {
+  const isSol = mint === WSOL_MINT;
+  const bound = `${isSol ? 'Try again, or set' : 'Set'} policy.maxInAmount for the token to swap from.`;
   return new PolicyError(
     'price_unknown',
-    `No price is known for mint ${mint}, so nothing bounds what the swap would lose. Set policy.maxInAmount for the token to swap from.`,
-    { details: { mint } },
+    `No price is known for mint ${mint}, so nothing bounds what the swap takes. ${cause === undefined ? bound : 'Jupiter could not be asked; try again.'}`,
+    {
+      details: { mint },
+      retry: isSol || cause !== undefined ? 'fresh' : 'never',
+      ...(cause === undefined ? {} : { cause }),
+    },
   );
 }
 

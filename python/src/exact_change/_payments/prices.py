@@ -201,8 +201,10 @@ def _search(
         make_room(context.memory.prices)
         context.memory.prices[mint] = (*recent, price)
         return price
-    make_room(context.memory.unpriced)
-    context.memory.unpriced[mint] = context.now()
+    # Ask anew for a pinned token: it soon has a route again, and no seller makes us ask.
+    if pinned is None:
+        make_room(context.memory.unpriced)
+        context.memory.unpriced[mint] = context.now()
     return None
 
 

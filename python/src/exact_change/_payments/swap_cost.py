@@ -13,9 +13,10 @@ from .._kernel.task import Steps
 from .._policy.cost import NO_SWAP_COST, SwapCost, SwapPrices, plus_swap
 from .._solana.address import Address
 from .._swap.prepare import SwapOutlook
-from ..errors import ExactChangeError, QuoteError, TransportError, failure
+from ..errors import ExactChangeError, QuoteError, TransportError
 from .context import PaymentContext
 from .prices import PRICE_MEMORY_MS, UsdPrice, usd_price_of
+from .swap_quote import price_unknown
 
 # Prices are for so many base units: more than any account can hold, so that rounding is small.
 _REFERENCE = U64_MAX + 1
@@ -79,7 +80,7 @@ def swap_bound(
             if not isinstance(error, (TransportError, QuoteError)):
                 raise
             if not is_bounded:
-                raise _unknown(mint, error)
+                raise price_unknown(mint, error)
             return None
 
     brought, drained = max(0, min_out - leeway), max(0, leeway - min_out)
@@ -93,7 +94,7 @@ def swap_bound(
         [ask(input_mint), asking_output, ask(WSOL_MINT, PRICE_MEMORY_MS)]
     )
     if input_ is None and not is_bounded:
-        raise _unknown(input_mint)
+        raise price_unknown(input_mint)
     fee = 0 if sol is None else sol.most(lamports)
     cost: SwapCost = {
         **NO_SWAP_COST,
@@ -218,16 +219,3 @@ def _with_fees(cost: SwapCost, bound: SwapCost, taken: int) -> SwapCost:
     if micro_usd == 0 and taken > 0:
         counted["unpriced"] = True
     return counted
-
-
-def _unknown(mint: Address, cause: Exception | None = None) -> ExactChangeError:
-    why = "Set policy.max_in_amount for the token to swap from."
-    if cause is not None:
-        why = "Jupiter could not be asked; try again."
-    return failure(
-        "price_unknown",
-        f"No price is known for mint {mint}, so no dollar cap can hold what the swap takes. {why}",
-        {"mint": mint},
-        retry=None if cause is None else "fresh",
-        cause=cause,
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Mapping
 
 from .._base.amounts import WHOLE_BPS, ceil_div, parse_amount
-from .._base.network import pinned_mint
+from .._base.network import WSOL_MINT, pinned_mint
 from .._base.token_text import amount_text
 from .._config.swap_request import ResolvedRequest
 from .._kernel.signals import Signal
@@ -49,7 +49,7 @@ def quote_for_payment(
     if input_price is not None and output_price is not None:
         _check_loss(quote, input_price, output_price, policy.max_swap_loss_bps)
     elif request.input_mint not in policy.max_in_amount:
-        raise _unknown(mints[0] if input_price is None else mints[1])
+        raise price_unknown(mints[0] if input_price is None else mints[1])
     return quote
 
 
@@ -174,12 +174,23 @@ def _price_for(
         raise
 
 
-def _unknown(mint: Address) -> ExactChangeError:
+def price_unknown(mint: Address, cause: Exception | None = None) -> ExactChangeError:
+    """Returns the error for a swap whose token has no price.
+
+    A retry may help if Jupiter could not be asked (``cause``), and for SOL, which soon has a route
+    again.
+    """
+    is_sol = mint == WSOL_MINT
+    advice = "Try again, or set" if is_sol else "Set"
+    advice += " policy.max_in_amount for the token to swap from."
+    if cause is not None:
+        advice = "Jupiter could not be asked; try again."
     return failure(
         "price_unknown",
-        f"No price is known for mint {mint}, so nothing bounds what the swap would lose. Set "
-        "policy.max_in_amount for the token to swap from.",
+        f"No price is known for mint {mint}, so nothing bounds what the swap takes. {advice}",
         {"mint": mint},
+        retry="fresh" if is_sol or cause is not None else None,
+        cause=cause,
     )
 
 

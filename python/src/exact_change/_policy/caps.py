@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 from .._base.amounts import format_usd
+from .._base.network import WSOL_MINT
 from ..errors import ExactChangeError, failure
 from .cost import (
     LAMPORTS,
@@ -214,11 +215,15 @@ def check_payment(rules: CapRules, spend: Spend) -> ExactChangeError | None:
     mint = spend["mint"]
     if spend.get("microUsd") is not None or any(cap.unit == mint for cap in caps):
         return None
+    # SOL soon has a route again, and so a price.
+    is_sol = mint == WSOL_MINT
     return failure(
         "price_unknown",
-        f"No price is known for mint {mint}, so no dollar cap can hold. Set policy.max_amount for "
-        "it, in base units, to allow payments.",
+        f"No price is known for mint {mint}, so no dollar cap can hold. "
+        f"{'Try again, or set' if is_sol else 'Set'} policy.max_amount for it, in base units, to "
+        "allow payments.",
         {"mint": mint},
+        retry="fresh" if is_sol else None,
     )
 
 

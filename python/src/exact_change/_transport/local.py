@@ -43,10 +43,17 @@ class LocalTransport:
         except ExactChangeError as error:
             if request.swap_mode == "ExactIn" or not is_code(error, "no_route"):
                 raise
+            none = error
         # The input that selling the output would bring is the first estimate of its cost. It is 0
         # for an output that is worth less than one base unit of the input.
         reverse_intent = QuoteIntent(mints[1], mints[0], amount, "ExactIn", slippage)
-        reverse = yield from self._provider.quote(reverse_intent, signal)
+        try:
+            reverse = yield from self._provider.quote(reverse_intent, signal)
+        except ExactChangeError as error:
+            if not is_code(error, "no_route"):
+                raise
+            # Of both pairs, name the pair of the swap.
+            raise none from None
         seed = max(int(reverse.out_amount), 1)
         wanted = ExactOutput(*mints, amount, slippage, seed, accounts)
         return (yield from size_exact_in(self._provider, wanted, signal))
