@@ -576,6 +576,19 @@ it('exact-change doctor warns once of a key file that other users may read', asy
   });
 });
 
+it.each([
+  ['0.008', 'warn'],
+  ['0.009', 'ok'],
+])('exact-change doctor says of %s SOL what swaps leave of it: %s', async (SOL, state) => {
+  const { object } = await command.json(['doctor'], await buyer({ SOL }));
+  expect(object['findings']).toContainEqual({
+    ...{ check: 'SOL', state, says: `${SOL} SOL; swaps out of SOL leave 0.008 SOL` },
+    ...(state === 'ok'
+      ? {}
+      : { next: 'Send it SOL until it holds more than 0.008 SOL, or use --no-swap.' }),
+  });
+});
+
 it('exact-change budget names a journal whose folder cannot be made', async () => {
   const { env } = await buyer({});
   const journal = '/proc/none/payments.jsonl';

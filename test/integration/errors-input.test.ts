@@ -127,8 +127,33 @@ describe('a wallet without enough funds', () => {
     expect(receiptOf(response)?.swap).toMatchObject({ inputMint: bonk(), outputMint: usdc() });
   });
 
-  it('is refused when it holds only SOL, and too little for a swap and its fees', async () => {
-    const payer = await payerOn(sandbox, { SOL: '0.001' }, { autoSwap: true });
+  it.each([
+    ['0.001', '/usdc'],
+    ['0.008', '/usdc'],
+    ['0.00801', '/usdc'],
+    ['0.005', 'wrapped SOL'],
+  ])('is refused with the SOL that is enough when it holds %s SOL for %s', async (SOL, asked) => {
+    const payer = await payerOn(sandbox, { SOL }, { autoSwap: true });
+    const { client } = payer;
+    terms = envelopeV2([offer({ asset: sandbox.mints.SOL.address, amount: '100000' })]);
+    const buy = () => (asked === '/usdc' ? client.fetch(url(asked)) : client.plan(seller.url));
+    const error = await refusal(sandbox, payer, 'insufficient_sol', buy);
+    const { requiredLamports, availableLamports, link } = error.details;
+    expect(error.message).toContain('0.008 SOL stay in it');
+    expect(error.message).toContain(`(${link})`);
+    expect(Number(availableLamports)).toBe(Math.round(Number(SOL) * 1e9));
+    // The price is a cent: 0.00007 SOL.
+    expect(BigInt(requiredLamports) - 8_000_000n).toBeGreaterThan(60_000n);
+    expect(BigInt(requiredLamports) - 8_000_000n).toBeLessThan(110_000n);
+    await send(link);
+    await buy();
+  });
+
+  it.each([
+    ['is worth too little', { SOL: '0.00005' }, {}],
+    ['is not in swapFrom', { SOL: '0.005' }, { swapFrom: ['USDT'] }],
+  ])('is refused with insufficient_funds when all of its SOL %s', async (_, funds, options) => {
+    const payer = await payerOn(sandbox, funds, { autoSwap: true, ...options });
     const error = await refusal(sandbox, payer, 'insufficient_funds', () =>
       payer.client.fetch(url('/usdc')),
     );

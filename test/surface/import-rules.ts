@@ -88,7 +88,7 @@ const LEAVES_OF_THE_WIRE =
  */
 const COMMAND = /^adapters\/cli\//;
 const PARTS_OF_THE_COMMAND =
-  /^src\/(internal\/|(amount|network|token-text|config\/addresses)\.ts$|solana\/(address|keys|programs|transactions\/compile)\.ts$)/;
+  /^src\/(internal\/|(amount|network|token-text|config\/addresses|payments\/plan\/keep-lamports)\.ts$|solana\/(address|keys|programs|transactions\/compile)\.ts$)/;
 
 /** Code that must share no code with src/, so that it cannot share a mistake. */
 const INDEPENDENT = /^(adapters\/sandbox|test\/(fixtures|builders|corpus))\//;

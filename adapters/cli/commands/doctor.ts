@@ -1,5 +1,6 @@
 import { formatUiAmount, isExactChangeError } from 'exact-change';
 import { parseRpcUrls } from '../../../src/config/addresses.js';
+import { KEEP_LAMPORTS } from '../../../src/payments/plan/keep-lamports.js';
 import { withClient, type OpenClient } from '../client.js';
 import { checkAccounts } from '../doctor/accounts.js';
 import { fail, ok, warn, type Finding } from '../doctor/finding.js';
@@ -9,9 +10,6 @@ import type { Command } from '../report.js';
 import type { Settings } from '../settings.js';
 import { tableText } from '../table.js';
 import type { Terminal } from '../terminal.js';
-
-/** Enough for the fees of a few swaps and the rent of an account. */
-const ENOUGH_LAMPORTS = 5_000_000n;
 
 /** Checks all that a payment needs, and says how to fix each problem. */
 export const doctorCommand: Command<object> = ({ terminal, flags }) =>
@@ -95,11 +93,11 @@ async function checkJupiter({ client, settings }: OpenClient): Promise<Finding[]
 
 async function checkSol({ client, settings }: OpenClient): Promise<Finding[]> {
   const [sol] = await client.balance(['SOL']);
-  const held = `${sol?.uiAmount ?? '0'} SOL`;
-  const isEnough = BigInt(sol?.amount ?? 0) >= ENOUGH_LAMPORTS;
-  if (isEnough || settings.autoSwap === false) return [ok('SOL', `${held} for the fees of swaps`)];
-  const enough = formatUiAmount(ENOUGH_LAMPORTS, 9);
-  return [warn('SOL', `${held} for the fees of swaps`, `Send it ${enough} SOL, or use --no-swap.`)];
+  const kept = `${formatUiAmount(KEEP_LAMPORTS, 9)} SOL`;
+  const says = `${sol?.uiAmount ?? '0'} SOL; swaps out of SOL leave ${kept}`;
+  const isEnough = BigInt(sol?.amount ?? 0) > KEEP_LAMPORTS;
+  if (isEnough || settings.autoSwap === false) return [ok('SOL', says)];
+  return [warn('SOL', says, `Send it SOL until it holds more than ${kept}, or use --no-swap.`)];
 }
 
 async function checkJournal({ client, settings }: OpenClient): Promise<Finding[]> {

@@ -166,6 +166,35 @@ def test_plans_no_swap_that_the_wallet_has_too_little_sol_for(
     assert payer.client.plan(seller.url).swap is not None
 
 
+@pytest.mark.parametrize(
+    ("sol", "symbol"),
+    [("0.001", "USDC"), ("0.008", "USDC"), ("0.00801", "USDC"), ("0.005", "SOL")],
+)
+def test_raises_insufficient_sol_with_the_sol_that_is_enough(
+    sol: str, symbol: str, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(SOL=sol, auto_swap=True)
+    amount = "10000" if symbol == "USDC" else "100000"
+    seller = make_seller(selling(sandbox, offer(sandbox, symbol, amount)))
+    error = failure_of(lambda: payer.client.get(seller.url), "insufficient_sol")
+    required = int(error.details["required_lamports"])
+    held = round(float(sol) * 1e9)
+    assert error.details["available_lamports"] == str(held)
+    assert "0.008 SOL stay in it" in str(error)
+    # The price is a cent: 0.00007 SOL.
+    assert 8_060_000 < required < 8_110_000
+    sandbox.call("fundSol", payer.client.address, str(required - held))
+    assert payer.client.get(seller.url).status_code == 200
+
+
+@pytest.mark.parametrize(("sol", "options"), [("0.00005", {}), ("0.005", {"swap_from": ["USDT"]})])
+def test_raises_insufficient_funds_when_all_of_the_sol_would_not_do(
+    sol: str, options: Any, sandbox: Sandbox, make_payer: MakePayer
+) -> None:
+    payer = make_payer(SOL=sol, auto_swap=True, **options)
+    failure_of(lambda: payer.client.get(f"{sandbox.api_url}/usdc"), "insufficient_funds")
+
+
 async def test_takes_the_options_of_a_request_for_a_plan(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:

@@ -5,6 +5,7 @@ import type { Address } from '../../solana/types.js';
 import { orderCandidates, type Candidate, type Holdings } from '../../swaps/quote/candidates.js';
 import type { PaymentContext } from '../context.js';
 import { reservedOf } from './holdings.js';
+import { KEEP_LAMPORTS } from './keep-lamports.js';
 import { noneIfFailed } from './none-if-failed.js';
 import { isPriceUnknown, usdPriceOf } from './usd-price.js';
 import type { UsdPrice } from './usd-value.js';
@@ -18,19 +19,16 @@ const FAILED_MS = 10 * 60_000;
 /** The most candidates that are quoted in parallel. */
 export const MAX_COMPARED = 3;
 
-// Kept for fees, and for the rent of accounts that a swap may have to create. Before signing, the
-// swap's actual need is checked against the wallet.
-export const KEEP_LAMPORTS = 8_000_000n;
-
 export async function candidatesIn(
   context: PaymentContext,
   holdings: Holdings,
   mint: Address,
   except: ReadonlySet<Address> = new Set(),
+  keepLamports = KEEP_LAMPORTS,
 ): Promise<readonly Candidate[]> {
   return orderCandidates(holdings, {
     outputMint: mint,
-    keepLamports: KEEP_LAMPORTS,
+    keepLamports,
     swapFrom: context.config.swapFrom,
     reserved: await reservedOf(context, holdings),
   }).filter((candidate) => !except.has(candidate.mint));

@@ -18,13 +18,14 @@ import {
   candidatesIn,
   concernsCandidate,
   firstThatPays,
-  KEEP_LAMPORTS,
   MAX_COMPARED,
   MAX_UNSELLABLE,
   mayPay,
 } from './candidate-queue.js';
 import { cheapestOfAll, findTogether, foundAlone } from './cheapest.js';
 import { readFirstHoldings, readAllHoldings } from './holdings.js';
+import { KEEP_LAMPORTS } from './keep-lamports.js';
+import { keptSol, maySpendSol } from './kept-sol.js';
 import { noneIfFailed } from './none-if-failed.js';
 import { outdateHoldings } from './pinned-holdings.js';
 import type { OwnFacts } from './offer-accounts.js';
@@ -52,8 +53,9 @@ export interface FundingOptions extends SearchOptions {
 
 /**
  * Finds a token to swap from, and a quote that brings the missing amount at least. Brings
- * `policy.minSwap` if that is more and the wallet can afford it. Throws `insufficient_funds`, or the
- * best candidate's reason.
+ * `policy.minSwap` if that is more and the wallet can afford it. Throws `insufficient_funds`,
+ * `insufficient_sol` if the SOL that stays in the wallet would be enough, or the best candidate's
+ * reason.
  *
  * @param needed - Base units that the wallet has to hold after the swap, for this payment and the
  *   payments that wait with it.
@@ -100,8 +102,11 @@ async function fundingOutOf(
     const all = await candidatesIn(context, await readAllHoldings(context, signal), mint, except);
     return all.filter((candidate) => !isPinned(context, candidate.mint));
   });
-  if (candidates.length === 0 && (await readOthers()).length === 0)
-    throw noTokenCovers(context, mint, needed, facts);
+  const tooShort = async () =>
+    // The error of a swap that failed says more.
+    (except?.size ? undefined : await keptSol(context, holdings, mint, missing, signal)) ??
+    noTokenCovers(context, mint, needed, facts);
+  if (candidates.length === 0 && (await readOthers()).length === 0) throw await tooShort();
   // Try the larger amount with all candidates first. Otherwise two tokens could be swapped back and
   // forth by candidates that afford no more than this payment.
   const amounts = await amountsFor(context, mint, facts, missing, exact, signal);
@@ -146,10 +151,7 @@ async function fundingOutOf(
     if (!tried.reasons.some(({ code }) => code === 'insufficient_funds')) break;
   }
   // Throw the best candidate's reason, unless that candidate only holds too little.
-  throw (
-    tried.reasons.find(({ code }) => code !== 'insufficient_funds') ??
-    noTokenCovers(context, mint, needed, facts)
-  );
+  throw tried.reasons.find(({ code }) => code !== 'insufficient_funds') ?? (await tooShort());
 }
 
 /** Returns the native SOL to wrap; undefined if it may not be wrapped or is too little. */
@@ -160,8 +162,7 @@ async function wrapOf(
   missing: bigint,
   { signal, except, exact }: FundingOptions,
 ): Promise<Funding | undefined> {
-  const { swapFrom } = context.config;
-  if (swapFrom?.includes(WSOL_MINT) === false || except?.has(WSOL_MINT) === true) return undefined;
+  if (!maySpendSol(context) || except?.has(WSOL_MINT) === true) return undefined;
   const native = lamports - KEEP_LAMPORTS;
   const asking = amountsFor(context, WSOL_MINT, facts, missing, exact, signal);
   // A wrap needs no price.
