@@ -16,6 +16,7 @@ import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.
 import { listOf } from '../helpers/attempts.js';
 import { tokenAmount, until } from '../helpers/chain.js';
 import { clientOn, decided, kitSigner, recorded } from '../helpers/flow.js';
+import { failureOf, payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { paidOf, UNUSED, usedByCap } from '../helpers/worth.js';
 
@@ -66,6 +67,32 @@ describe('a signer of another library', () => {
 });
 
 describe('client.plan', () => {
+  it.each<[string, ClientOptions['policy'] & object]>([
+    ['amount_over_limit', { maxPerPayment: '0.1' }],
+    ['amount_over_limit', { limits: [{ usd: '0.1', per: 'payment' }] }],
+    ['budget_exhausted', { maxPerDay: '0.1' }],
+    ['budget_exhausted', { maxPerDay: '0.005' }],
+    ['budget_exhausted', { maxPerHost: { '127.0.0.1': '0.1' } }],
+    ['budget_exhausted', { limits: [{ swaps: 0, per: 'day' }] }],
+    ['budget_exhausted', { maxLamportsPerDay: '1000' }],
+    ['fees_over_limit', { maxFeeLamports: '1000' }],
+  ])('throws %s, as fetch does, for the policy %j', async (code, policy) => {
+    const payer = await payerOn(sandbox, { SOL: '1' }, { autoSwap: true, policy });
+    const planned = await failureOf(payer.client.plan(`${sandbox.apiUrl}/usdc`));
+    const called = await failureOf(payer.client.fetch(`${sandbox.apiUrl}/usdc`));
+    expect([planned.code, called.code]).toEqual([code, code]);
+    expect([payer.signed, (await payer.client.spent())[0]?.used]).toEqual([[], '0']);
+  });
+
+  it('plans a payment whose call pays with a smaller swap', async () => {
+    const policy = { maxPerPayment: '0.33' };
+    const payer = await payerOn(sandbox, { SOL: '1' }, { autoSwap: true, policy });
+    const plan = await payer.client.plan(`${sandbox.apiUrl}/usdc`);
+    // The plan names the most; the call reserves less.
+    expect(Number(plan.cost?.usd)).toBeGreaterThan(0.33);
+    expect((await payer.client.fetch(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
+  });
+
   it('returns what fetch then does, and signs, reserves and sends nothing', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
     const { signer, signed } = await kitSigner(wallet);
@@ -167,7 +194,7 @@ describe('client.plan', () => {
 
   it.each([
     ['/expensive', { SOL: '0.5' }, 'amount_over_limit'],
-    ['/usdc', { SOL: '0.001' }, 'insufficient_funds'],
+    ['/usdc', { SOL: '0.001' }, 'insufficient_sol'],
     ['/no-account', { USDC: '1' }, 'payee_account_missing'],
   ] as const)('rejects for %s with the error of fetch', async (path, funds, code) => {
     const client = clientFor(await sandbox.createWallet(funds));

@@ -162,3 +162,35 @@ def test_raises_an_error_to_try_again_for_sol_without_a_price(
     assert "Try again" in str(error)
     sandbox.call("aggregator.restoreMarkets")
     assert payer.client.get(seller.url).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("policy", "code"),
+    [
+        ({"max_per_payment": "0.1"}, "amount_over_limit"),
+        ({"limits": [{"usd": "0.1", "per": "payment"}]}, "amount_over_limit"),
+        ({"max_per_day": "0.1"}, "budget_exhausted"),
+        ({"max_per_day": "0.005"}, "budget_exhausted"),
+        ({"max_per_host": {"127.0.0.1": "0.1"}}, "budget_exhausted"),
+        ({"limits": [{"swaps": 0, "per": "day"}]}, "budget_exhausted"),
+        ({"max_lamports_per_day": "1000"}, "budget_exhausted"),
+        ({"max_fee_lamports": "1000"}, "fees_over_limit"),
+    ],
+)
+def test_raises_the_error_of_the_call_for_a_plan_above_a_cap(
+    policy: Any, code: str, sandbox: Sandbox, make_payer: MakePayer
+) -> None:
+    payer, url = make_payer(SOL="1", auto_swap=True, policy=policy), f"{sandbox.api_url}/usdc"
+    failure_of(lambda: payer.client.plan(url), code)
+    failure_of(lambda: payer.client.get(url), code)
+    assert payer.signed == []
+
+
+def test_plans_a_payment_whose_call_takes_less_than_the_plan_shows(
+    sandbox: Sandbox, make_payer: MakePayer
+) -> None:
+    payer = make_payer(SOL="1", auto_swap=True, policy={"max_per_payment": "0.33"})
+    url = f"{sandbox.api_url}/usdc"
+    cost = payer.client.plan(url).cost
+    assert cost is not None and float(cost.usd or 0) > 0.33
+    assert payer.client.get(url).status_code == 200

@@ -13,13 +13,17 @@ import { shownAmount } from '../../network.js';
 import { ownerOf, type PaymentContext } from '../context.js';
 import { costFor } from '../attempt-receipt.js';
 import { swapBound } from './swap-bound.js';
+import { checkCaps } from './check-caps.js';
 import { checkRequest } from './check-request.js';
 import { choose, spendOf, type Choice } from './choose.js';
 import { broughtBy, type Funding } from './funding.js';
 
 export type PlanPlace = Pick<Plan, 'url' | 'method' | 'status'>;
 
-/** Chooses an offer and quotes its swap, without any change. Throws like the real call would. */
+/**
+ * Chooses an offer and quotes its swap, without any change. Throws like the real call would, except
+ * for what shows only once its swap is built; see `checkCaps`.
+ */
 export async function makePlan(
   context: PaymentContext,
   call: Call,
@@ -43,12 +47,17 @@ export async function makePlan(
     };
   await checkRequest(context.config.policy, call, unpaid, place.url);
   await context.ready(call.signal);
+  const { host } = new URL(place.url);
   const choice = await choose(context, terms, {
-    host: new URL(place.url).host,
+    host,
     signal: call.signal,
     quote: true,
   });
-  return untilAborted(planOf(context, place, choice, choice.funding, call.signal), call.signal);
+  const plan = async () => {
+    await checkCaps(context, spendOf(choice, host), choice.funding, call.signal);
+    return planOf(context, place, choice, choice.funding, call.signal);
+  };
+  return untilAborted(plan(), call.signal);
 }
 
 /**

@@ -14,6 +14,7 @@ from .._swap.read_facts import new_account_rent
 from .._swap.types import SwapQuote
 from .._x402.offers import OfferRefusal
 from .._x402.types import PaymentRequired
+from .check_caps import check_caps
 from .choose import Choice, choose
 from .context import PaymentContext
 from .costs import cost_for
@@ -96,7 +97,8 @@ def make_plan(
 ) -> Steps[Plan]:
     """Plans a call without changing anything: chooses an offer and quotes its swap.
 
-    Raises the errors that the real call would raise.
+    Raises the errors that the real call would raise, except for what shows only once its swap is
+    built; see ``check_caps``.
     """
     if terms is None:
         caps = yield from uses_of(context, caps_for_spends(context.config.policy.caps.caps, []))
@@ -104,6 +106,7 @@ def make_plan(
     check_origin(place.url)
     yield from context.ready(signal)
     choice = yield from choose(context, terms, place.host, signal, quote=True)
+    yield from check_caps(context, choice.spend(place.host), choice.funding, signal)
     return (yield from plan_of(context, place, choice, choice.funding, signal))
 
 
