@@ -17,7 +17,7 @@ from ._config.options import parse_ms
 from ._config.swap_request import check_names
 from ._http.own import HttpPort, LoopHttp, ThreadHttp
 from ._http.terms import parts_of
-from ._kernel.hosts import loop_host, this_loop, threads
+from ._kernel.hosts import forget_closed, loop_host, this_loop, threads
 from ._kernel.signals import Signal
 from ._kernel.task import Steps
 from ._transport.remote import RemoteTransport
@@ -209,6 +209,7 @@ class AsyncService(_Caller, AsyncClosing):
         loop = this_loop()
         http = self._https.get(loop)
         if http is None:
+            forget_closed(self._https)
             http = self._https[loop] = LoopHttp(self._transport, self._trust_env)
         signal = Signal()
         return await loop_host().run(ask(self._over(http), signal), signal)

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import httpx
 import pytest
 
-from exact_change import AsyncClient, Client, ExactChangeError, Service
+from exact_change import AsyncClient, AsyncService, Client, ExactChangeError, Service
 from exact_change._http.inner import loop_transport, thread_transport
 from exact_change._http.own import Request, ThreadHttp
 from exact_change._kernel.hosts import threads
@@ -189,13 +189,18 @@ def test_reads_an_answer_of_quotes_without_an_end_at_once(make_seller: MakeSelle
 @pytest.mark.usefixtures("garbage")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_keeps_no_connection_of_closed_loops(make_seller: MakeSeller) -> None:
-    seller = make_seller(lambda _: Reply())
-    client = AsyncClient(wallet_seed=bytes(32))
+@pytest.mark.parametrize("kind", ["client", "service"])
+def test_keeps_no_connection_of_closed_loops(kind: str, make_seller: MakeSeller) -> None:
+    json = {"content-type": "application/json"}
+    seller = make_seller(lambda _: Reply(200, json, b"[]"))
+    client, service = AsyncClient(wallet_seed=bytes(32)), AsyncService(seller.url)
     loops: list[weakref.ref[Any]] = []
 
     async def use() -> None:
         loops.append(weakref.ref(asyncio.get_running_loop()))
+        if kind == "service":
+            await service.balance(client.address)
+            return
         await client.get(seller.url)
         await client.spent()
 
