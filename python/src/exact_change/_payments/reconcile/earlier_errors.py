@@ -118,7 +118,9 @@ def as_uncertain(error: ExactChangeError, why: str) -> ExactChangeError:
         f"{error} {why}",
         error.details,
         funds="uncertain",
+        moved=error.moved,
         retry="never" if error.retry == "never" else "same",
         untrusted=error.untrusted,
         cause=error.__cause__,
+        response=error.response,
     )
