@@ -14,8 +14,8 @@ from exact_change._journal.locks import MemoryLocks
 from exact_change._journal.postgres.database import _Slots
 from exact_change._kernel.hosts import LoopHost, _awaited, loop_host, threads
 from exact_change._kernel.signals import Signal
-from exact_change._kernel.steps import bounded, call, done, quiet, sleep
-from exact_change._kernel.task import Steps
+from exact_change._kernel.steps import await_, bounded, call, done, quiet, sleep
+from exact_change._kernel.task import Steps, begin
 from exact_change._kernel.turns import is_in_turn, run_turn
 from exact_change._kernel.workers import Job, workers
 from exact_change._payments.saving import start_apart
@@ -42,6 +42,26 @@ def test_runs_no_further_step_when_a_call_is_collected_after_its_loop_closed() -
     call.send(None)
     loop.close()
     call.close()
+    assert tried == [0]
+
+
+def test_starts_no_task_for_steps_whose_task_is_cancelled_when_a_loop_ends() -> None:
+    """A loop that closes never ends such a task, and anyio keeps the task and its loop for ever."""
+    tried: list[int] = []
+
+    async def ask() -> None:
+        tried.append(len(tried))
+        await asyncio.Event().wait()
+
+    def steps() -> Steps[None]:
+        while True:
+            yield from quiet(await_(ask))
+
+    async def begin_and_end() -> None:
+        begin(loop_host(), steps())
+        await asyncio.sleep(0)
+
+    asyncio.run(begin_and_end())
     assert tried == [0]
 
 

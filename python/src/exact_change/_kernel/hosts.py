@@ -148,8 +148,16 @@ class LoopHost:
         return self.await_(ask, wake)
 
     def await_(self, make: Callable[[], Any], wake: Wake) -> Callable[[], None]:
+        def end(done: asyncio.Future[Any]) -> None:
+            if not done.cancelled():
+                wake.run(done.result)
+            elif not wake.is_used:
+                # If `asyncio.run` ends, its loop closes before this is due. Steps that asked again
+                # at once would leave a task, and anyio would keep that task with its loop.
+                self.later(1_000, lambda: wake.fail(Aborted()))
+
         future = self._running().create_task(_awaited(make))
-        future.add_done_callback(lambda done: wake.run(lambda: _result_of(done)))
+        future.add_done_callback(end)
         return lambda: void(future.cancel())
 
     async def run(
@@ -282,12 +290,6 @@ async def _awaited(make: Callable[[], Any]) -> Any:
     if is_in_turn():
         await asyncio.sleep(0)
     return await make()
-
-
-def _result_of(done: asyncio.Future[Any]) -> object:
-    if done.cancelled():
-        raise Aborted
-    return done.result()
 
 
 def _no_awaitable(answer: object) -> object:
