@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
+import weakref
 from typing import Any, Callable
 
 import pytest
@@ -16,7 +18,7 @@ from exact_change._payments import earlier
 from ..buyer import buy
 from ..conftest import MakeSeller
 from ..node import Sandbox
-from ..seller import Reply, Seen, offer, selling
+from ..seller import BOUGHT, Reply, Seen, offer, selling, terms
 
 # A loop that closes during a call leaves the connections of its client to garbage collection.
 pytestmark = [
@@ -72,6 +74,38 @@ def test_waits_for_the_chain_after_the_loop_of_the_payment_closed(
             receipt = other.settled(response, timeout=20)
     assert receipt is not None and receipt.state == "settled"
     assert asyncio.run(client.settled(response)) == receipt
+
+
+@pytest.mark.parametrize("kind", ["settled", "open"])
+def test_keeps_no_closed_loop_that_followed_a_payment(
+    kind: str, sandbox: Sandbox, make_seller: MakeSeller
+) -> None:
+    # The seller of an open payment never settles it.
+    free, asks = Reply(), terms(offer(sandbox))
+    seller = make_seller(
+        lambda seen: free if seen.path == "/free" else BOUGHT if seen.is_paid else asks
+    )
+    url = f"{sandbox.api_url}/usdc" if kind == "settled" else seller.url
+    client = AsyncClient(**sandbox.options(sandbox.wallet(USDC="1")))
+    loops: list[weakref.ref[Any]] = []
+
+    async def use(work: Callable[[], Any]) -> None:
+        loops.append(weakref.ref(asyncio.get_running_loop()))
+        await work()
+
+    async def decide() -> None:
+        while not await client.receipts(state="settled"):
+            await client.resume()
+
+    asyncio.run(use(lambda: client.get(url)))
+    asyncio.run(use(decide if kind == "settled" else client.resume))
+    asyncio.run(use(client.resume))
+    # The next request drops the connections of the closed loops to sellers.
+    asyncio.run(client.get(f"{seller.url}/free"))
+    # The first time closes coroutines, and the second collects what they held.
+    for _ in range(2):
+        gc.collect()
+    assert [loop() is None for loop in loops[:2]] == [True, True]
 
 
 def spent_url(sandbox: Sandbox, make_seller: MakeSeller) -> str:

@@ -47,6 +47,7 @@ def test_keeps_its_receipt_if_the_journal_answers_with_an_older_record(
         histories=None,
         journal=SimpleNamespace(attempts=attempts),
         owner=None,
+        wallet=SimpleNamespace(monitored={}),
     )
 
     def emit(*_: Any, **__: Any) -> Any:

@@ -53,6 +53,14 @@ class Monitored:
         self.open = open_
         self.monitors: dict[Any, Task[None]] = {}
 
+    @property
+    def is_followed(self) -> bool:
+        """Whether a monitor runs. Drops those of closed event loops, with their connections."""
+        for context, task in list(self.monitors.items()):
+            if task.host.is_gone:
+                del self.monitors[context]
+        return bool(self.monitors)
+
 
 class ChoosingCalls:
     """Calls that choose what to pay: a call that swaps waits until each call's need is known."""

@@ -60,9 +60,8 @@ def monitor_payment(context: PaymentContext, open_: OpenPayment, emit: Emit) -> 
     id_ = open_.attempt["id"]
     monitored = context.wallet.monitored
     known = monitored.setdefault(id_, Monitored(open_))
-    running = known.monitors.get(context)
-    if running is not None:
-        return running
+    if known.is_followed and context in known.monitors:
+        return known.monitors[context]
     task = yield from start(_follow(context, known, emit))
     if not task.is_settled:
         known.monitors[context] = task
@@ -95,6 +94,7 @@ def decide_payment(
     Returns whether it has.
     """
     if is_decided(open_):
+        _forget_unfollowed(context, open_)
         return True
     sent = sent_payment(open_.attempt, open_.payment, proven_claim(open_))
     # Each call of a node has a deadline, but many calls may be needed.
@@ -114,7 +114,15 @@ def decide_payment(
     # Another call may have closed the attempt meanwhile.
     if not is_decided(open_):
         yield from _close(context, open_, decision, emit)
+    _forget_unfollowed(context, open_)
     return True
+
+
+def _forget_unfollowed(context: PaymentContext, open_: OpenPayment) -> None:
+    """Ends the record of a decided payment if the event loops of all its monitors were closed."""
+    known = context.wallet.monitored.get(open_.attempt["id"])
+    if known is not None and not known.is_followed:
+        del context.wallet.monitored[open_.attempt["id"]]
 
 
 def _late(within_ms: float) -> Exception:
@@ -135,7 +143,7 @@ def _follow(context: PaymentContext, known: Monitored, emit: Emit) -> Steps[None
     def end() -> Steps[None]:
         id_ = known.open.attempt["id"]
         known.monitors.pop(context, None)
-        if any(not task.host.is_gone for task in known.monitors.values()):
+        if known.is_followed:
             return
         context.wallet.monitored.pop(id_, None)
         if is_decided(known.open):
