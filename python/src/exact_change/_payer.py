@@ -17,7 +17,7 @@ from ._kernel.signals import Signal
 from ._kernel.steps import call, outside
 from ._kernel.task import Steps
 from ._step_log import log_steps, logger
-from .errors import failure
+from .errors import Funds, failure
 
 if TYPE_CHECKING:
     from ._payments.engine import Engine
@@ -56,10 +56,13 @@ class Payer:
     def _is_open(self) -> bool:
         return not self.is_closed and self._process == os.getpid()
 
-    def thread_engine(self) -> Engine:
-        """Returns the engine of threads, and creates it if it is missing."""
+    def thread_engine(self, funds: Funds = "untouched") -> Engine:
+        """Returns the engine of threads, and creates it if it is missing.
+
+        See :meth:`check_open` for ``funds``.
+        """
         with self._lock:
-            self._check()
+            self._check(funds)
             if self._thread is None:
                 config = self.config
                 self._thread = self._make(ThreadHttp(config.http_transport, config.trust_env))
@@ -70,11 +73,14 @@ class Payer:
         work: Callable[[Engine], Steps[T]],
         signal: Signal | None = None,
         unused: Callable[[T], Steps[Any]] | None = None,
+        funds: Funds = "untouched",
     ) -> T:
-        """Runs steps of the running loop's engine to their end, as :meth:`LoopHost.run` does."""
+        """Runs steps of the running loop's engine to their end, as :meth:`LoopHost.run` does.
 
+        See :meth:`check_open` for ``funds``.
+        """
         loop = this_loop()
-        engine = self._loop_engine(loop) if _is_loaded else None
+        engine = self._loop_engine(loop, funds) if _is_loaded else None
 
         def steps() -> Steps[T]:
             if engine is not None:
@@ -83,15 +89,15 @@ class Payer:
             engines: list[Engine] = []
             # Create the engine outside of a turn: a thread that creates its engine, and so holds
             # the lock, may be waiting for a turn.
-            yield from outside(lambda: engines.append(self._loop_engine(loop)))
+            yield from outside(lambda: engines.append(self._loop_engine(loop, funds)))
             return (yield from work(engines[0]))
 
-        self.check_open()
+        self.check_open(funds)
         return await loop_host().run(steps(), signal, unused)
 
-    def _loop_engine(self, loop: asyncio.AbstractEventLoop) -> Engine:
+    def _loop_engine(self, loop: asyncio.AbstractEventLoop, funds: Funds) -> Engine:
         with self._lock:
-            self._check()
+            self._check(funds)
             engine = self._loops.get(loop)
             if engine is None:
                 forget_closed(self._loops)
@@ -115,13 +121,18 @@ class Payer:
             engine = self._loops.pop(this_loop(), None)
         return [] if engine is None or self._process != os.getpid() else [engine]
 
-    def check_open(self) -> None:
-        """Raises ``client_closed`` after a close."""
-        if self.is_closed:
-            raise failure("client_closed", "This client is closed. Create a new one.")
+    def check_open(self, funds: Funds = "untouched") -> None:
+        """Raises ``client_closed`` after a close.
 
-    def _check(self) -> None:
-        self.check_open()
+        ``funds`` are uncertain for a call that was answered with 402: no journal has been asked for
+        a payment of an equal call.
+        """
+        if self.is_closed:
+            text = "This client is closed. Create a new one."
+            raise failure("client_closed", text, funds=funds)
+
+    def _check(self, funds: Funds) -> None:
+        self.check_open(funds)
         if self._process != os.getpid():
             # A child does not continue the work of its parent.
             self._process = os.getpid()

@@ -27,7 +27,7 @@ from .._payer import Payer
 from .._payments.call import CallOptions, Reply
 from .._x402.payload import PAYMENT_HEADERS
 from .._x402.types import PaymentHeader
-from .ahead import close_late, run_ahead
+from .ahead import close_late, engine_for, run_ahead
 from .calls import CREDENTIALS, bare
 from .inner import without_patches
 from .kept_body import KeptBody
@@ -120,7 +120,7 @@ class PayingAdapter(BaseAdapter):
                 _note_hop(request, unpaid, held)
                 return unpaid
             reply = RequestsReply(unpaid, held.asked_at, held.sent_as)
-            engine = self._payer.thread_engine()
+            engine = engine_for(self._payer, unpaid)
             answer = threads.run(engine.answer(held, reply, call_options), held.signal, close_late)
         response: requests.Response = answer.native
         # The caller's request, not the paid request: no answer shows the payment header.

@@ -1,15 +1,19 @@
-"""Calls that may carry a payment in their first request."""
+"""Calls that may carry a payment in their first request, and the engine for their 402."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._kernel.hosts import loop_host, threads
 from .._kernel.steps import await_
 from .._kernel.task import Steps
 from .._payer import Payer
 from .._payments.call import Call, CallOptions, Reply
+from ..errors import ExactChangeError
 from .endings import is_left_open
+
+if TYPE_CHECKING:
+    from .._payments.engine import Engine
 
 
 def run_ahead(payer: Payer, call: Call, options: CallOptions) -> Reply | None:
@@ -28,6 +32,15 @@ async def run_ahead_on_loop(payer: Payer, call: Call, options: CallOptions) -> R
         return None
     steps = engine.ahead(call, options, host)
     return None if steps is None else await host.run(steps, call.signal, aclose_late)
+
+
+def engine_for(payer: Payer, unpaid: Any) -> Engine:
+    """Returns the engine to pay for a 402; closes the 402 if the client is closed."""
+    try:
+        return payer.thread_engine("uncertain")
+    except ExactChangeError:
+        unpaid.close()
+        raise
 
 
 def close_late(late: Reply | None) -> None:

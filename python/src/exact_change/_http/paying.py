@@ -9,7 +9,8 @@ import httpx
 
 from .._kernel.hosts import threads
 from .._payer import Payer
-from .ahead import aclose_late, close_late, run_ahead, run_ahead_on_loop
+from ..errors import ExactChangeError
+from .ahead import aclose_late, close_late, engine_for, run_ahead, run_ahead_on_loop
 from .calls import (
     HttpxCall,
     carries_payment,
@@ -52,7 +53,7 @@ class PayingTransport(httpx.BaseTransport):
                 note_hop(request, unpaid, call)
                 return unpaid
             reply = ThreadReply(unpaid, call.asked_at, request.method)
-            engine = self._payer.thread_engine()
+            engine = engine_for(self._payer, unpaid)
             answer = threads.run(engine.answer(call, reply, options), call.signal, close_late)
         response: httpx.Response = answer.native
         return response
@@ -105,9 +106,17 @@ class AsyncPayingTransport(httpx.AsyncBaseTransport):
             if unpaid.status_code != 402 or not is_to_pay:
                 note_hop(request, unpaid, call)
                 return unpaid
+            try:
+                self._payer.check_open("uncertain")
+            except ExactChangeError:
+                await unpaid.aclose()
+                raise
             reply = LoopReply(unpaid, call.asked_at, request.method)
             answer = await self._payer.on_loop(
-                lambda engine: engine.answer(call, reply, options), call.signal, aclose_late
+                lambda engine: engine.answer(call, reply, options),
+                call.signal,
+                aclose_late,
+                "uncertain",
             )
         response: httpx.Response = answer.native
         return response

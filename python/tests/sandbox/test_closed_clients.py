@@ -1,0 +1,63 @@
+"""A closed client that meets a 402: an equal call may have paid, and no journal is read."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable
+
+import httpx
+import pytest
+import requests
+
+from exact_change import AsyncClient, ExactChangeError
+
+from ..conftest import MakePayer, MakeSeller
+from ..node import Sandbox
+from ..payer import failure_of
+from ..seller import Answer, Reply, Seen, offer, terms
+
+ONE = httpx.Limits(max_connections=1)
+
+
+def answering_no_payment(sandbox: Sandbox) -> Answer:
+    """Returns the answers of a seller that loses payments, and has a free page."""
+
+    def answer(seen: Seen) -> Reply | None:
+        if seen.is_paid:
+            return None
+        return Reply() if seen.path == "/free" else terms(offer(sandbox))
+
+    return answer
+
+
+@pytest.mark.parametrize("kind", ["httpx", "requests"])
+def test_says_that_funds_are_uncertain_and_frees_its_connection(
+    kind: str, make_payer: MakePayer, make_seller: MakeSeller, sandbox: Sandbox
+) -> None:
+    seller, client = make_seller(answering_no_payment(sandbox)), make_payer(USDC="1").client
+    session = requests.Session()
+    session.mount("http://", client.adapter())
+    get: Callable[[str], Any] = functools.partial(session.get, timeout=10)
+    with httpx.Client(transport=client.transport(limits=ONE), timeout=10) as http:
+        if kind == "httpx":
+            get = http.get
+        failure_of(lambda: get(seller.url), "payment_uncertain")
+        client.close()
+        error = failure_of(lambda: get(seller.url), "client_closed")
+        assert (error.funds, error.retry) == ("uncertain", "never")
+        assert get(f"{seller.url}/free").status_code == 200
+
+
+async def test_says_that_funds_are_uncertain_on_an_event_loop(
+    make_seller: MakeSeller, sandbox: Sandbox
+) -> None:
+    seller = make_seller(answering_no_payment(sandbox))
+    client = AsyncClient(**sandbox.options(sandbox.wallet(USDC="1")))
+    async with httpx.AsyncClient(transport=client.transport(limits=ONE), timeout=10) as http:
+        with pytest.raises(ExactChangeError):
+            await http.get(seller.url)
+        await client.aclose()
+        with pytest.raises(ExactChangeError) as closed:
+            await http.get(seller.url)
+        assert (closed.value.code, closed.value.funds) == ("client_closed", "uncertain")
+        assert (await http.get(f"{seller.url}/free")).status_code == 200
