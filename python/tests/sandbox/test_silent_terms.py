@@ -24,13 +24,23 @@ from ..seller import offer, terms
 
 HURRY: Any = {"timeouts": {"terms": 200}}
 ENDS = {"in the terms": "timeout", "after the terms": "bought"}
+REFUSAL = "in a refusal"
 
 
 @pytest.fixture
 def silent(sandbox: Sandbox, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """Starts a seller that sends half of a 402; returns its URL, and when its client hung up."""
+    """Starts a seller that sends half of a 402; returns its URL, and when its client hung up.
+
+    For a refusal, the first 402 is whole, and the answer to the payment is half of a 402.
+    """
     half, hung_up = b"HTTP/1.1 402 \r\ncontent-length: 9000\r\n", threading.Event()
-    if request.param == "in the terms":
+    whole = b""
+    if request.param == REFUSAL:
+        half += b"\r\nhalf"
+        whole = b"HTTP/1.1 402 \r\ncontent-length: 0\r\nPAYMENT-REQUIRED: %b\r\n\r\n" % (
+            terms(offer(sandbox)).headers["PAYMENT-REQUIRED"].encode()
+        )
+    elif request.param == "in the terms":
         half += b'content-type: application/json\r\n\r\n{"x402Version":1,"accepts":['
         # Enough for a piece of requests.
         half += b" " * 5_000
@@ -41,7 +51,11 @@ def silent(sandbox: Sandbox, request: pytest.FixtureRequest) -> Iterator[Any]:
 
     def answer(connection: socket.socket) -> None:
         with connection, contextlib.suppress(OSError):
-            if b"payment-signature" in connection.recv(65_536).lower():
+            request = connection.recv(65_536).lower()
+            if whole:
+                connection.sendall(whole)
+                connection.recv(65_536)
+            elif b"payment-signature" in request:
                 connection.sendall(b"HTTP/1.1 200 \r\ncontent-length: 6\r\n\r\nbought")
                 return
             connection.sendall(half)
@@ -110,6 +124,31 @@ def test_leaves_no_thread_and_no_socket_behind_when_a_402_falls_silent(
         assert hung_up.wait(20)
     until("no thread reads the body", lambda: readers() <= others)
     until("all sockets close", lambda: open_files() <= before)
+
+
+@pytest.mark.parametrize("silent", [REFUSAL], indirect=True)
+@pytest.mark.parametrize("buy", [by_client, by_requests])
+def test_closes_after_the_threads_that_read_the_rest_of_a_refusal(
+    buy: Callable[[Client, str], str],
+    silent: tuple[str, str, threading.Event],
+    sandbox: Sandbox,
+) -> None:
+    """A thread that reads from a socket that another thread closes may wait for ever."""
+    others = readers()
+    with Client(**sandbox.options(sandbox.wallet(USDC="1"))) as client:
+        assert end_of(lambda: buy(client, silent[1])) == "payment_rejected"
+        until("a thread reads the rest", lambda: readers() > others)
+    assert readers() <= others
+
+
+@pytest.mark.parametrize("silent", [REFUSAL], indirect=True)
+def test_leaves_no_thread_behind_when_a_closed_client_gets_a_refusal(
+    silent: tuple[str, str, threading.Event], sandbox: Sandbox
+) -> None:
+    client, others = Client(**sandbox.options(sandbox.wallet(USDC="1"))), readers()
+    client.on("payment.sent", lambda _: client.close())
+    assert end_of(lambda: by_client(client, silent[1])) == "payment_rejected"
+    assert readers() <= others
 
 
 @pytest.mark.parametrize("silent", list(ENDS), indirect=True)

@@ -67,12 +67,14 @@ class BlockingReply(_Reply):
             return Peeked(bytes(seen), False, not signal.aborted)
         return Peeked(bytes(seen), is_whole)
 
-    def dispose(self) -> Steps[None]:
+    def dispose(self, hurry: Signal) -> Steps[None]:
         closing = _Closing()
+        disposal = yield from start(call(lambda: self._dispose(closing)))
         try:
-            yield from _quickly(lambda _: call(lambda: self._dispose(closing)))
-        except TimeoutError:
+            yield from _quickly(lambda _: join(disposal), hurry)
+        except Exception:
             yield from call(lambda: self._cut(closing))
+            yield from _quickly(lambda _: join(disposal))
 
     def _dispose(self, closing: _Closing) -> None:
         pieces, rest = self._open(), Rest()
@@ -210,10 +212,13 @@ class LoopReply(_HttpxReply):
             ending, request = Ending(end, loop_host()), (self._method, str(self.url))
             self.native.stream = AsyncWatchedStream(stream, ending, request)
 
-    def dispose(self) -> Steps[None]:
+    def dispose(self, hurry: Signal) -> Steps[None]:
         # A look at a silent body would hold the body's lock for ever.
         self._disposed.abort()
-        yield from _quickly(lambda late: await_(self._dispose, late))
+        if hurry.aborted:
+            yield from await_(self._stream().aclose)
+        else:
+            yield from _quickly(lambda late: await_(self._dispose, late), hurry)
 
     async def _dispose(self) -> None:
         pieces, rest = self._open(), Rest()
@@ -254,6 +259,6 @@ class _AsyncReplayed(httpx.AsyncByteStream):
         await self._stream.aclose()
 
 
-def _quickly(dispose: Callable[[Signal], Steps[None]]) -> Steps[None]:
+def _quickly(dispose: Callable[[Signal], Steps[None]], hurry: Signal | None = None) -> Steps[None]:
     """Runs a disposal as long as the rest of its body is worth a wait, else raises."""
-    return bounded(QUICK_SECONDS * 1000, TimeoutError, [], dispose)
+    return bounded(QUICK_SECONDS * 1000, TimeoutError, [hurry], dispose)

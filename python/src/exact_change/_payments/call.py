@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 from typing_extensions import Protocol
 
 from .._base.headers import Headers
 from .._kernel.signals import Signal
-from .._kernel.steps import bounded, quiet
+from .._kernel.steps import bounded, join, note_until_settled, quiet, start
 from .._kernel.task import Steps
 from .._x402.types import PaymentHeader
+
+if TYPE_CHECKING:
+    from .context import PaymentContext
 
 # Longest wait for a response to free its connection for the next request.
 _LET_GO_MS = 250
@@ -45,17 +48,22 @@ class Reply(Protocol):
     def on_body_end(self, end: BodyEnd) -> None:
         """Tells ``end`` once when the body ends."""
 
-    def dispose(self) -> Steps[None]:
-        """Frees the connection. Reads a short body to its end, so that the connection is kept."""
+    def dispose(self, hurry: Signal) -> Steps[None]:
+        """Frees the connection. Reads a short body to its end, so that the connection is kept.
+
+        If ``hurry`` has fired or fires, it cuts the connection instead.
+        """
         ...
 
 
-def free_connection(reply: Reply) -> Steps[None]:
+def free_connection(context: PaymentContext, reply: Reply) -> Steps[None]:
     """Frees a response's connection, so that the next request can use it.
 
     The wait is bounded, because a slow seller must not delay the next request.
     """
-    yield from quiet(bounded(_LET_GO_MS, TimeoutError, [], lambda _: reply.dispose()))
+    disposal = yield from start(quiet(reply.dispose(context.closing)))
+    note_until_settled(context.disposals, disposal, None)
+    yield from quiet(bounded(_LET_GO_MS, TimeoutError, [], lambda _: join(disposal)))
 
 
 class Peeked(NamedTuple):

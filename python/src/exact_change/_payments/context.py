@@ -15,7 +15,7 @@ from .._journal.types import Claims, Coordination, Journal, Owner
 from .._jupiter.connect import connect_jupiter
 from .._jupiter.decoder import jupiter_decoder
 from .._kernel.signals import Signal
-from .._kernel.task import Steps
+from .._kernel.task import Steps, Task
 from .._solana.rpc.blockhash import BlockhashSource
 from .._solana.rpc.fault import wrong_network
 from .._solana.rpc.node import network_of
@@ -73,6 +73,8 @@ class PaymentContext:
         self.locks = coordination.locks
         # Fires when the client closes, and ends its background work.
         self.closing = Signal()
+        # Answers that are being disposed of: the client closes its connections after them.
+        self.disposals: dict[Task[None], None] = {}
         self.claims: Claims = ClaimsWithReleases(coordination.claims, self.wallet.released_claims)
         self.next = coordination.next
         self.memory = Memory()

@@ -15,7 +15,7 @@ from .._config.options import parse_bool
 from .._config.swap_request import ApprovedQuote, ResolvedRequest, check_names, parse_swap_request
 from .._journal.types import Attempt
 from .._kernel.signals import Signal
-from .._kernel.steps import quiet, settled, until_aborted
+from .._kernel.steps import join, quiet, settled, until_aborted
 from .._kernel.task import Host, Steps, begin
 from .._policy.caps import CapUse, caps_for_spends
 from .._policy.hosts import plain_host, read_host
@@ -89,12 +89,12 @@ class Engine:
         except Exception:
             if call.signal is not None and call.signal.aborted:
                 # A caller that has given up neither reads nor closes the answer, so close it here.
-                yield from free_connection(unpaid)
+                yield from free_connection(context, unpaid)
             raise
         if terms is None:
             return unpaid
         # Nothing reads the first answer any more, so free its connection.
-        yield from free_connection(unpaid)
+        yield from free_connection(context, unpaid)
         paid = yield from pay_for_call(context, call, unpaid, terms, options)
         return (yield from self._then_top_up(paid))
 
@@ -125,7 +125,7 @@ class Engine:
     def plan(self, reply: Reply, url: str, method: str, signal: Signal | None) -> Steps[Plan]:
         """Returns the plan of a payment for a call; ``reply`` is the call's unpaid answer."""
         terms = yield from self.terms(reply, signal)
-        yield from free_connection(reply)
+        yield from free_connection(self.context, reply)
         address = parse_address(url)
         place = Place(url, method, reply.status, "" if address is None else address.host)
         return (yield from make_plan(self.context, place, terms, signal))
@@ -207,6 +207,9 @@ class Engine:
     def close(self) -> Steps[None]:
         """Ends background work, and closes the connections."""
         self.context.close()
+        # A thread that reads from a connection that another thread closes may wait for ever.
+        for disposal in [*self.context.disposals]:
+            yield from join(disposal)
         running = self.context.memory.top_up.running
         if running is not None:
             yield from settled(running)

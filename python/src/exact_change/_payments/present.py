@@ -96,7 +96,7 @@ class _Presenting:
                 check(signal)
                 is_settled = open_.attempt["state"] == "settled"
                 if shown.outcome.ask_first and is_settled and self._may_repeat():
-                    yield from free_connection(shown.answer.reply)
+                    yield from free_connection(context, shown.answer.reply)
                     shown = yield from self._once(deadline.signal)
             if isinstance(shown, _Shown):
                 self._is_awaited = shown.is_awaited
@@ -114,7 +114,9 @@ class _Presenting:
     def end(self) -> Steps[None]:
         """Starts to follow the payment in the background, and ends what has no use any more."""
         if self._reply is not None:
-            yield from background(quiet(self._reply.dispose()))
+            freeing = free_connection(self._context, self._reply)
+            # The end of a closed client's last call closes its connections.
+            yield from freeing if self._context.closing.aborted else background(freeing)
         # Follow first: a client that takes the attempt for an orphan must find this record of it.
         yield from follow_in_background(self._context, self._open, self._showing.emit)
         attempt = self._open.attempt
