@@ -8,6 +8,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence, TypeVar, cast
 
 from ._base.closing import AsyncClosing, Closing
+from ._base.hidden import Hidden
 from ._base.names import camel
 from ._base.options import refuse, refuse_unknown
 from ._base.redact import hide_headers, hide_key
@@ -20,7 +21,7 @@ from ._http.terms import parts_of
 from ._kernel.hosts import forget_closed, loop_host, this_loop, threads
 from ._kernel.signals import Signal
 from ._kernel.task import Steps
-from ._transport.remote import RemoteTransport
+from ._transport.remote import RemoteTransport, bearer
 from ._transport.remote import Service as Settings
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class _Caller:
         trust_env: bool = False,
     ) -> None:
         self._base_url = parse_service_url("api_url", api_url)
-        self._headers = [*(headers or {}).items()]
+        self._headers = [(name, Hidden(value)) for name, value in (headers or {}).items()]
         self._timeout_ms = parse_ms("timeout", timeout * 1000)
         self._transport = http_transport
         self._trust_env = trust_env
@@ -60,7 +61,7 @@ class _Caller:
         hide_headers(headers or {})
         if api_key is not None:
             hide_key(api_key)
-            self._headers.append(("authorization", f"Bearer {api_key}"))
+            self._headers.append(bearer(api_key))
 
     def _begin(self) -> None:
         """Begins without connections."""

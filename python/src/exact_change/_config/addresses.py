@@ -6,6 +6,7 @@ from typing import Sequence, cast
 
 from typing_extensions import Literal
 
+from .._base.hidden import Hidden
 from .._base.network import SOLANA_DEVNET, SOLANA_MAINNET, SOLANA_TESTNET
 from .._base.options import refuse
 from .._base.redact import hide_address
@@ -20,15 +21,15 @@ _PUBLIC_RPC = {
 _DEAD_JUPITER_HOSTS = ("lite-api.jup.ag", "quote-api.jup.ag")
 
 
-def parse_service_url(option: str, text: object) -> str:
+def parse_service_url(option: str, text: object) -> Hidden:
     """Reads the base address of a service. Raises ``ConfigError`` (``invalid_option``)."""
     url = _parse_base(option, text)
     if url.scheme != "https" and not is_loopback(url.hostname):
         raise refuse(option, "must start with https://, unless it is on this machine.")
-    return url.href.rstrip("/")
+    return Hidden(url.href.rstrip("/"))
 
 
-def parse_jupiter_url(text: object) -> str:
+def parse_jupiter_url(text: object) -> Hidden:
     """Reads the address of Jupiter's API. Raises ``ConfigError`` (``invalid_option``)."""
     address = parse_service_url("jupiter_url", text)
     url = parse_address(address)
@@ -37,7 +38,7 @@ def parse_jupiter_url(text: object) -> str:
     return address
 
 
-def parse_rpc_urls(rpc_url: object, network: str) -> Sequence[str]:
+def parse_rpc_urls(rpc_url: object, network: str) -> Sequence[Hidden]:
     """Reads the addresses of the RPC nodes. Raises ``ConfigError`` (``invalid_option``)."""
     addresses = _PUBLIC_RPC.get(network) if rpc_url is None else rpc_url
     urls: Sequence[object] = [] if addresses is None else [addresses]
@@ -46,10 +47,10 @@ def parse_rpc_urls(rpc_url: object, network: str) -> Sequence[str]:
     if not urls:
         raise refuse("rpc_url", "must name at least one RPC node for this network.")
     # Each node is a separate witness of what landed, so a node that is named twice counts once.
-    by_normalised: dict[tuple[str, ...], str] = {}
+    by_normalised: dict[tuple[str, ...], Hidden] = {}
     for text in urls:
         url = _parse("rpc_url", text)
-        by_normalised.setdefault(_normalised(url), url.href)
+        by_normalised.setdefault(_normalised(url), Hidden(url.href))
     return list(by_normalised.values())
 
 

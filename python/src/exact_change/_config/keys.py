@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from .._base.hidden import Hidden
 from .._base.options import refuse
 from .._base.redact import hide_key
 from .._base.text import trim
@@ -11,7 +12,7 @@ from .._base.text import trim
 _VISIBLE = re.compile("[\x21-\x7e]*")
 
 
-def parse_key(option: str, key: object) -> str | None:
+def parse_key(option: str, key: object) -> Hidden | None:
     """Reads a key of a service. Raises ``ConfigError`` (``invalid_option``).
 
     An empty key counts as absent: an empty key header gets a 401, a request without it is served.
@@ -27,4 +28,4 @@ def parse_key(option: str, key: object) -> str | None:
     if not trimmed:
         return None
     hide_key(trimmed)
-    return trimmed
+    return Hidden(trimmed)

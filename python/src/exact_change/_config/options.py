@@ -7,6 +7,7 @@ from typing import Any, Mapping, NamedTuple, Sequence
 
 from typing_extensions import Literal, TypedDict
 
+from .._base.hidden import Hidden
 from .._base.json_types import is_integer, is_number
 from .._base.network import SOLANA_MAINNET, named_network
 from .._base.options import refuse, refuse_unknown
@@ -119,9 +120,9 @@ class ClientOptions(TypedDict, total=False):
 class Config(NamedTuple):
     """Options, checked and complete. The key is not among them: only the signer is."""
 
-    rpc_urls: Sequence[str]
-    jupiter_url: str
-    jupiter_api_key: str | None
+    rpc_urls: Sequence[Hidden]
+    jupiter_url: Hidden
+    jupiter_api_key: Hidden | None
     network: str
     swap_from: Sequence[str] | None
     policy: Policy
@@ -129,8 +130,8 @@ class Config(NamedTuple):
     timeouts: Timeouts
     runtime: Runtime
     signer: AnySigner
-    api_url: str | None
-    api_key: str | None
+    api_url: Hidden | None
+    api_key: Hidden | None
     auto_swap: bool
     relayer: RelayerConfig | None
     # Addresses of calls that are paid ahead; `stated`: every address if its seller allows that.

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from typing_extensions import TypedDict
 
+from .._base.hidden import Hidden
 from .._base.options import refuse_unknown
 from .._policy.read import read_usd
 from .addresses import parse_service_url
@@ -26,8 +27,8 @@ class RelayerOptions(TypedDict, total=False):
 class RelayerConfig(NamedTuple):
     """Options of a relayer, checked."""
 
-    url: str
-    api_key: str | None
+    url: Hidden
+    api_key: Hidden | None
     # Millionths of a US dollar.
     max_fee: int
 

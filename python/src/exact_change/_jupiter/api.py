@@ -32,7 +32,7 @@ class JupiterAt(NamedTuple):
 
     def get(self, path: str, query: Mapping[str, str], signal: Signal | None) -> Steps[Answer]:
         """Sends a GET request."""
-        url = f"{self.base_url}{path}?{urlencode(query)}"
+        url = self.base_url + f"{path}?{urlencode(query)}"
         return self.http.ask("GET", url, self._key_header(), signal=signal)
 
     def post(self, path: str, body: object, signal: Signal | None) -> Steps[Answer]:

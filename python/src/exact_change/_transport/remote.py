@@ -6,6 +6,7 @@ import re
 from typing import Any, Mapping, NamedTuple, Sequence
 from urllib.parse import urlencode
 
+from .._base.hidden import Hidden
 from .._base.js import ANSWER_DEPTH, parse_json, stringify
 from .._base.json_types import is_list
 from .._base.options import refuse
@@ -33,14 +34,19 @@ class Service(NamedTuple):
     """The address of a service, and the means to call it."""
 
     # The service's URL, without a slash at the end.
-    base_url: str
+    base_url: Hidden
     # Headers of each request. They reach only the service's own origin, because no redirect is
     # followed.
-    headers: Sequence[tuple[str, str]]
+    headers: Sequence[tuple[str, Hidden]]
     http: HttpPort
     # Milliseconds for one call, with all its tries.
     timeout_ms: float
     runtime: Runtime
+
+
+def bearer(key: str) -> tuple[str, Hidden]:
+    """Returns the header that tells a service its key."""
+    return "authorization", Hidden(f"Bearer {key}")
 
 
 class RemoteTransport:
@@ -55,9 +61,10 @@ class RemoteTransport:
     def of(cls, config: Config, http: HttpPort) -> RemoteTransport:
         """Returns the transport to the service of a client's options (``api_url``)."""
         key = config.api_key
-        headers = [] if key is None else [("authorization", f"Bearer {key}")]
+        headers = [] if key is None else [bearer(key)]
         timeout_ms = config.timeouts.service
-        return cls(Service(config.api_url or "", headers, http, timeout_ms, config.runtime))
+        url = config.api_url or Hidden()
+        return cls(Service(url, headers, http, timeout_ms, config.runtime))
 
     def quote(self, request: ResolvedRequest, signal: Signal | None) -> Steps[SwapQuote]:
         fields: dict[str, Any] = {
@@ -130,7 +137,7 @@ class RemoteTransport:
         headers = [("accept", f"application/json, {PROBLEM_TYPE}"), *service.headers]
         url, body = service.base_url + operation.path, b""
         if operation.method == "GET":
-            url = f"{url}?{_query(request)}"
+            url += f"?{_query(request)}"
         else:
             headers.append(("content-type", "application/json"))
             body = stringify(request).encode()
