@@ -1,6 +1,6 @@
 import type { ClientOptions } from './config/options.js';
 import { parseOptions } from './config/parse-options.js';
-import { ConfigError, isExactChangeError, type ExactChangeError } from './errors.js';
+import { ConfigError, isExactChangeError, type ExactChangeError, type Funds } from './errors.js';
 import {
   createEvents,
   type EventName,
@@ -149,16 +149,17 @@ export function buildClient(
     if (logger !== undefined) steps?.logSteps(events, logger, config.network);
     return loaded;
   });
-  const checkOpen = (): void => {
+  const checkOpen = (funds: Funds): void => {
     if (closed)
       throw new ConfigError('client_closed', 'This client is closed. Create a new one.', {
         details: {},
+        funds,
       });
   };
-  const engine = async (signal?: AbortSignal): Promise<Engine> => {
-    checkOpen();
+  const engine = async (signal?: AbortSignal, funds: Funds = 'untouched'): Promise<Engine> => {
+    checkOpen(funds);
     const started = await start(signal);
-    checkOpen();
+    checkOpen(funds);
     return started;
   };
   const detect = async (response: Response, signal?: AbortSignal) => {
@@ -187,7 +188,9 @@ export function buildClient(
         if (unpaid.status !== 402 || call.paysItself) return unpaid;
         const terms = await detect(unpaid, call.signal).catch(asUnreadable);
         if (terms === undefined) return unpaid;
-        return await (await engine(call.signal)).purchase(call, unpaid, terms, callOptions);
+        // An equal call may have paid before, and a closed client reads no journal.
+        const paying = await engine(call.signal, 'uncertain');
+        return await paying.purchase(call, unpaid, terms, callOptions);
       } catch (error) {
         // An error that shows another answer leaves the 402 unread, and so does an abort.
         if (!isExactChangeError(error) || error.response !== unpaid) dropBody(unpaid);
