@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import threading
 import time
+from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping
 
 import pytest
 
-from exact_change import ExactChangeError, receipt_of
+from exact_change import AsyncClient, ExactChangeError, file_journal, receipt_of
+from exact_change._payments.reservation import Reservation
 
 from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
@@ -197,6 +200,30 @@ def test_never_pays_again_for_a_key_whose_purchase_was_signed_twice(
     receipt = receipt_of(response)
     assert response.status_code == 200 and receipt is not None
     assert (len(amounts(payer)), payer.held()) == (3, HELD - 2 * PRICE)
+
+
+async def test_signs_no_third_payment_after_the_caller_gave_up_while_the_second_was_recorded(
+    sandbox: Sandbox, make_seller: MakeSeller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signed: list[object] = []
+    sign = Reservation.sign
+
+    def sign_and_cancel(self: Reservation, *args: Any) -> Any:
+        signed.append(self)
+        if len(signed) == 2:
+            asyncio.get_running_loop().call_soon(buying.cancel)
+        return sign(self, *args)
+
+    monkeypatch.setattr(Reservation, "sign", sign_and_cancel)
+    seller, wallet = selling(sandbox, make_seller, again()), sandbox.wallet(USDC="1")
+    async with file_journal(tmp_path / "journal") as journal:
+        options = sandbox.options(wallet, policy=RESIGN, journal=journal)
+        async with AsyncClient(**options) as client:
+            buying = asyncio.ensure_future(client.get(seller.url))
+            with pytest.raises(asyncio.CancelledError):
+                await buying
+            assert (await client.get(seller.url)).content == b"bought"
+            assert (len(signed), len(seller.paid)) == (2, 2)
 
 
 def test_presents_no_second_payment_again_after_the_first_payment_landed(
