@@ -83,16 +83,16 @@ export function capsFor({ caps }: Pick<CapRules, 'caps'>, spend: Spend): readonl
 }
 
 /**
- * Puts a spend's host and payee, if it has them, in the place of `*`. The host has no port, so that
- * a seller cannot leave the cap by a change of port.
+ * Puts a spend's host and payee in the place of `*`, but not of a swap alone, which has neither. The
+ * host has no port, so that a seller cannot leave the cap by a change of port.
  */
 function named(cap: Cap, spend: Spend): Cap {
   const { host, payTo } = cap;
-  return host === '*' || payTo === '*'
-    ? {
-        ...cap,
-        payTo: (payTo === '*' && spend.payTo) || payTo,
-        host: (host === '*' && portless(spend.host)) || host,
-      }
-    : cap;
+  // A payment whose caller names no URL has an empty host, and a payee.
+  if (spend.payTo === '' || (host !== '*' && payTo !== '*')) return cap;
+  return {
+    ...cap,
+    host: host === '*' ? portless(spend.host) : host,
+    payTo: payTo === '*' ? spend.payTo : payTo,
+  };
 }

@@ -30,4 +30,13 @@ describe.each([
     expect(await planned('123456789', '123456788')).toMatchObject({ code: 'amount_over_limit' });
     expect(await planned('123456788', '123456789')).toMatchObject({ code: 'amount_over_limit' });
   });
+
+  it('for each host bind a payment whose caller names no address', async () => {
+    const policy = { limits: [{ usd: '0.001', per: 'payment' as const, host: '*' }] };
+    const service = await startService(sandbox, journalOf(), { policy });
+    const buyer = await buyerOf(await sandbox.createWallet({ USDC: '1' }), `${sandbox.apiUrl}/usdc`);
+    const { url: _, ...paymentRequired } = buyer.paymentRequired;
+    for (const more of [{}, { paymentRequired }])
+      expect((await buyer.post(service, more)).body.state).toBeUndefined();
+  });
 });

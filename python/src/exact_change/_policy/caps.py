@@ -106,15 +106,16 @@ def _is_about(cap: Cap, spend: Spend) -> bool:
 
 
 def _with_names(cap: Cap, spend: Spend) -> Cap:
-    """Replaces ``*`` by the spend's host or payee, if it has one.
+    """Replaces ``*`` by the spend's host or payee, but not of a swap alone, which has neither.
 
     The host has no port, so that a seller cannot leave its cap by a move to another port.
     """
-    if "*" not in (cap.host, cap.pay_to):
+    # A payment whose caller names no URL has an empty host, and a payee.
+    if spend["payTo"] == "" or "*" not in (cap.host, cap.pay_to):
         return cap
     return cap._replace(
-        host=(cap.host == "*" and portless(spend["host"])) or cap.host,
-        pay_to=(cap.pay_to == "*" and spend["payTo"]) or cap.pay_to,
+        host=portless(spend["host"]) if cap.host == "*" else cap.host,
+        pay_to=spend["payTo"] if cap.pay_to == "*" else cap.pay_to,
     )
 
 
