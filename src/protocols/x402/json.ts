@@ -92,9 +92,9 @@ function keepPrices(terms: unknown, exact: unknown): void {
   const { accepts: written } = ownFields(exact);
   if (!Array.isArray(accepts) || !Array.isArray(written)) return;
   accepts.forEach((offer: unknown, index) => {
-    const { amount, maxAmountRequired } = ownFields(written[index]);
-    if (isRecord(offer))
-      Object.assign(offer, x402Version === 2 ? { amount } : { amount, maxAmountRequired });
+    const prices = ownFields(written[index]);
+    for (const name of x402Version === 2 ? ['amount'] : ['amount', 'maxAmountRequired'])
+      if (isRecord(offer) && typeof prices[name] === 'string') offer[name] = prices[name];
   });
 }
 
