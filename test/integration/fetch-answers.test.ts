@@ -138,6 +138,15 @@ describe('the answer to a paid request', () => {
     },
   );
 
+  it.each(['created', 'empty'])('arrives if a fetch froze it: %s', async (path) => {
+    const frozen = async (...request: Parameters<typeof fetch>) =>
+      Object.freeze(await fetch(...request));
+    const client = clientOf(sandbox, buyer.wallet, { fetch: frozen });
+    const response = await client.fetch(`${twins.paid.url}/paid/${path}`);
+    expect(receiptOf(response)).toMatchObject({ payment: { amount: PRICE.toString() } });
+    expect(await response.text()).toBe(path === 'empty' ? '' : '{"id":1}');
+  });
+
   it('has a receipt that follows the chain', async () => {
     const settled = nextEvent(buyer.client, 'payment.settled');
     const response = await buyer.client.fetch(`${twins.paid.url}/paid/created`);

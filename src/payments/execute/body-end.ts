@@ -162,6 +162,7 @@ function members(): PropertyDescriptorMap {
   return descriptors;
 }
 
+/** Covers a response. One that a caller's fetch froze stays as it is. */
 function cover(response: { readonly [WATCH]?: Watch }, copies: Copies): void {
   // A fetch may return one response for two purchases: only the last purchase hears of its end.
   const before = response[WATCH]?.own;
@@ -171,10 +172,10 @@ function cover(response: { readonly [WATCH]?: Watch }, copies: Copies): void {
     if (!(name in response)) continue;
     const existing = Object.getOwnPropertyDescriptor(response, name);
     if (before === undefined && existing !== undefined) own.set(name, existing);
-    Object.defineProperty(response, name, { ...member, enumerable: false, configurable: true });
+    Reflect.defineProperty(response, name, { ...member, enumerable: false, configurable: true });
   }
   const watch: Watch = { copies, own };
-  Object.defineProperty(response, WATCH, { value: watch, configurable: true });
+  Reflect.defineProperty(response, WATCH, { value: watch, configurable: true });
 }
 
 function watchOf(response: { readonly [WATCH]?: Watch }): Watch {
