@@ -174,7 +174,8 @@ export function buildClient(
       if (call === undefined) return config.fetch(input, init);
       const { idempotencyKey, repeatable } = init ?? {};
       const callOptions = {
-        // Treat an empty header as absent, because other libraries may set it.
+        // Treat an empty header as absent, because other libraries may set it. An empty option is
+        // refused once a call costs: the init may be of other code that pays for nothing.
         idempotencyKey: idempotencyKey ?? (call.header('idempotency-key') || undefined),
         repeatable,
       };

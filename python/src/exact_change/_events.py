@@ -13,7 +13,8 @@ from ._kernel.task import Steps
 from ._receipt import read_receipt
 
 EventName = Literal[
-    # A 402 with payment terms came in: url, method, offers.
+    # A 402 with payment terms came in, or `presign` uses the terms of an earlier call: url, method,
+    # offers.
     "payment.required",
     # An entry of `accepts` was chosen; `refused` says why the other entries were not: url, network,
     # mint, amount, decimals, pay_to, refused.
