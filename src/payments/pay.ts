@@ -23,9 +23,7 @@ import { checkRequest } from './plan/check-request.js';
 import { choose, spendOf, type Choice, type RefuseOffer } from './plan/choose.js';
 import { makeRoom } from './memory.js';
 import { fingerprintOf, resumeEarlierPayment, underKey } from './reconcile/find-earlier.js';
-import { throwUnread } from './reconcile/key-errors.js';
 import { monitorPayment } from './reconcile/payment-monitor.js';
-import { resumeOnce } from './reconcile/resume-once.js';
 import type { Buying, Task } from './task.js';
 import { reasons, swapEngine } from './on-demand.js';
 
@@ -139,7 +137,6 @@ export async function asPurchase<T extends Response | undefined>(
       ...(idempotencyKey && { idempotencyKey }),
     };
     return await underKey(context, idempotencyKey, async () => {
-      await untilAborted(resumeOnce(context), call.signal).catch(throwUnread);
       const { signal } = call;
       const buying = { id, place, call, signal, repeatable, emit, moved, startedAt, onCounted };
       // Check for an earlier payment first: the seller controls these terms and their URL.

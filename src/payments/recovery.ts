@@ -3,6 +3,7 @@
  * payments that were not signed.
  */
 export { afterRefusal } from './execute/rejection.js';
+export { inProgress, throwUnread } from './reconcile/key-errors.js';
 export { settleEarlier } from './reconcile/settle-earlier.js';
 export { historyOf } from './reconcile/account-history.js';
 export { refreshIfSigned, keepWatching } from './reconcile/keep-watching.js';

@@ -313,8 +313,8 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/payments/reconcile/find-earlier.ts',
-        now: '    .catch(throwUnread);\n',
-        before: ';\n',
+        now: "(await recovery(signal, 'uncertain')).throwUnread(error),",
+        before: 'Promise.reject(error),',
       },
     ],
   },

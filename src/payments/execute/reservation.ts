@@ -7,7 +7,6 @@ import { capsFor } from '../../policy/caps.js';
 import type { Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
 import { reasons, recovery } from '../on-demand.js';
-import { inProgress } from '../reconcile/key-errors.js';
 import { resumeWithNextCall } from '../reconcile/resume-once.js';
 import { bodyClaim, claimsReleased } from './release-claim.js';
 
@@ -62,7 +61,8 @@ export function reservationFor(
       const done = await againWithoutOrphans(context, signal, () =>
         journal.reserve(attempt, caps, { claim: [id] }, hold),
       );
-      if (done !== undefined && 'taken' in done) throw inProgress({});
+      if (done !== undefined && 'taken' in done)
+        throw (await recovery(signal, 'uncertain')).inProgress({});
       if (done !== undefined && 'cap' in done)
         throw (await reasons(signal)).blockedBy(done, attempt);
       isReserved = true;

@@ -2,11 +2,12 @@ import { untilAborted } from '../../internal/abort.js';
 import { hex } from '../../internal/bytes.js';
 import { refuse } from '../../internal/options.js';
 import { sha256 } from '../../internal/sha2.js';
+import type { Attempt } from '../../journal/types.js';
 import { ownerOf, type PaymentContext } from '../context.js';
 import { claimsReleased } from '../execute/release-claim.js';
 import { recovery } from '../on-demand.js';
 import type { Buying } from '../task.js';
-import { inProgress, throwUnread } from './key-errors.js';
+import { resumeOnce } from './resume-once.js';
 
 /**
  * Looks for earlier attempts at the same request if their response did not reach the caller. Lets
@@ -19,15 +20,23 @@ export async function resumeEarlierPayment(
   context: PaymentContext,
   buying: Buying,
 ): Promise<Response | undefined> {
-  await claimsReleased(context, buying.signal);
-  const { fingerprint, idempotencyKey } = buying.place;
-  const reading = context.journal
-    .similar(ownerOf(context), fingerprint, idempotencyKey)
-    .catch(throwUnread);
-  const similar = await untilAborted(reading, buying.signal);
+  const { signal } = buying;
+  const similar = await readEarlier(context, buying).catch(async (error: unknown) =>
+    (await recovery(signal, 'uncertain')).throwUnread(error),
+  );
   if (similar.length === 0) return undefined;
-  const { settleEarlier } = await recovery(buying.signal, 'uncertain');
+  const { settleEarlier } = await recovery(signal, 'uncertain');
   return settleEarlier(context, similar, buying);
+}
+
+async function readEarlier(
+  context: PaymentContext,
+  { place: { fingerprint, idempotencyKey }, signal }: Buying,
+): Promise<readonly Attempt[]> {
+  await untilAborted(resumeOnce(context), signal);
+  await claimsReleased(context, signal);
+  const reading = context.journal.similar(ownerOf(context), fingerprint, idempotencyKey);
+  return untilAborted(reading, signal);
 }
 
 /**
@@ -45,7 +54,8 @@ export async function underKey<T>(
   const key: unknown = idempotencyKey;
   if (typeof key !== 'string' || key === '')
     throw refuse('idempotencyKey', 'must be a string, and not empty.');
-  if (wallet.keys.has(idempotencyKey)) throw inProgress({});
+  if (wallet.keys.has(idempotencyKey))
+    throw (await recovery(undefined, 'uncertain')).inProgress({});
   wallet.keys.add(idempotencyKey);
   try {
     return await work();
