@@ -76,9 +76,9 @@ export interface AutoPayRequest {
    */
   readonly signedPayment?: string | undefined;
   /**
-   * 1 to 255 visible ASCII characters that name one purchase of the wallet. While a payment under
-   * the key may still land, or has landed, the service offers nothing else to sign and takes no
-   * other payment. A service without a journal ignores the key.
+   * 1 to 255 visible ASCII characters that name one purchase of the wallet. While a swap or a
+   * payment under the key may still land, or has landed, the service offers nothing to sign for
+   * another payment, and takes none. A service without a journal ignores the key.
    */
   readonly idempotencyKey?: string | undefined;
 }

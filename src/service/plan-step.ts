@@ -11,7 +11,7 @@ import { overBudget } from '../policy/over-budget.js';
 import type { PaymentResult } from '../transport.js';
 import { plan, planner } from './auto-pay.js';
 import { asOf, slotOfSwaps } from './swap-proceeds.js';
-import { findByKey, findFunded, hasSwap, keyTaken, type SwapAttempt } from './records.js';
+import { findByKey, findFunded, hasSwap, keyTaken, paysSame, type SwapAttempt } from './records.js';
 import { swapAmountOf } from './request.js';
 import { answerIfOpen, isOffered, resultSoFar, type Step } from './step.js';
 
@@ -60,8 +60,11 @@ export async function planOn(step: Step, landedAt?: number): Promise<PaymentResu
     const spend = spendOf(choice, purchase.host);
     funded = await findFunded(session.context, purchase, spend);
     // The cost of its swap is part of the attempt, and is reserved already.
-    if (funded === undefined) await checkBudget(session.context, spend);
-    else assertPayable(policy, funded);
+    if (funded !== undefined) return assertPayable(policy, funded);
+    // The key takes no payment but that of its attempt.
+    const bearer = await findByKey(session.context, purchase);
+    if (bearer !== undefined && !paysSame(bearer, spend)) throw keyTaken();
+    return checkBudget(session.context, spend);
   };
   const result = await plan(context, terms, {
     ...{ host: purchase.host, purpose: purchase, policy, signal, check },

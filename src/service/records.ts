@@ -142,7 +142,7 @@ export async function findByKey(
 export function keyTaken(): ConfigError {
   return new ConfigError(
     'idempotency_mismatch',
-    'Another payment under this idempotencyKey has settled or may still land. Present that one; for another purchase, give a new key.',
+    'Another payment was begun under this idempotencyKey. It may have settled or may still land: finish that one, or give a new key for another purchase.',
     { details: {} },
   );
 }

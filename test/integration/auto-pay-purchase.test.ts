@@ -128,20 +128,65 @@ describe('signed bytes that are on record for another purchase', () => {
   });
 });
 
-it('gives the plan of a swapped purchase no id once its terms have changed', async () => {
-  const { service, mine } = await purchases({ SOL: '0.5' });
-  const signedSwap = await mine.sign((await mine.post(service)).body.swap?.transaction);
-  const { body } = await untilState('ready_to_sign', () => mine.post(service, { signedSwap }));
-  const { headers } = mine.paymentRequired;
-  const terms = Buffer.from(headers['payment-required'] ?? '', 'base64').toString();
-  const changed = Buffer.from(terms.replaceAll('"10000"', '"10001"')).toString('base64');
-  const paymentRequired = {
-    ...mine.paymentRequired,
-    headers: { ...headers, 'payment-required': changed },
-  };
-  expect((await mine.post(service, { signedSwap })).body.id).toBe(body.id);
-  const { state, id } = (await mine.post(service, { signedSwap, paymentRequired })).body;
-  expect([state, id]).toEqual(['ready_to_sign', undefined]);
+describe('a swapped purchase whose terms have changed', () => {
+  /** Returns a buyer whose swap has landed, and what the seller may ask for by now. */
+  async function swapped(fixed: object) {
+    const journal = memoryJournal();
+    const service = await serve(journal);
+    const wallet = await sandbox.createWallet({ SOL: '0.5' });
+    const mine = await buyerOf(wallet, usdc('?a'), fixed);
+    const signedSwap = await mine.sign((await mine.post(service)).body.swap?.transaction);
+    const { body } = await untilState('ready_to_sign', () => mine.post(service, { signedSwap }));
+    const { headers } = mine.paymentRequired;
+    const terms = Buffer.from(headers['payment-required'] ?? '', 'base64').toString();
+    const changedTo = (amounts: readonly string[]) => {
+      const { accepts, ...rest } = JSON.parse(terms) as { accepts: [{ amount: string }] };
+      const changed = amounts.map((amount) => ({ ...accepts[0], amount }));
+      const text = JSON.stringify({ ...rest, accepts: changed });
+      return {
+        ...mine.paymentRequired,
+        headers: { ...headers, 'payment-required': Buffer.from(text).toString('base64') },
+      };
+    };
+    return { journal, service, wallet, mine, signedSwap, id: body.id, changedTo };
+  }
+
+  it('is planned anew without a key, and the plan has no id of the swap', async () => {
+    const { journal, service, wallet, mine, signedSwap, id, changedTo } = await swapped({});
+    expect((await mine.post(service, { signedSwap })).body.id).toBe(id);
+    const paymentRequired = changedTo(['10001']);
+    const planned = (await mine.post(service, { signedSwap, paymentRequired })).body;
+    expect([planned.state, planned.id]).toEqual(['ready_to_sign', undefined]);
+    const signedPayment = await mine.sign(planned.payment?.transaction);
+    const ready = await mine.post(service, { signedPayment, paymentRequired });
+    expect(ready.body.state).toBe('ready_to_present');
+    expect(await storedOf(journal, wallet)).toHaveLength(2);
+  });
+
+  // With both prices the planner chooses the lower one, which is not that of the swap.
+  it.each([[['10001']], [['10000', '9999']]])('is not planned under a key: %s', async (amounts) => {
+    const { journal, service, wallet, mine, signedSwap, id, changedTo } = await swapped({
+      idempotencyKey: 'order-a',
+    });
+    const [{ swap: { signature = '' } = {} } = {}] = await storedOf(journal, wallet);
+    const paymentRequired = changedTo(amounts);
+    const taken = {
+      status: 409,
+      body: {
+        code: 'idempotency_mismatch',
+        detail: expect.stringContaining('was begun under this idempotencyKey'),
+      },
+    };
+    const withSwap = await mine.post(service, { signedSwap, paymentRequired });
+    expect(withSwap).toMatchObject(taken);
+    expect(withSwap.body).toMatchObject({
+      funds: 'swapped',
+      moved: [{ kind: 'swap', signature }],
+    });
+    expect(await mine.post(service, { paymentRequired })).toMatchObject(taken);
+    const { state, id: planned } = (await mine.post(service)).body;
+    expect([state, planned]).toEqual(['ready_to_sign', id]);
+  });
 });
 
 describe('a swap of a client that shares journal and wallet with the service', () => {
