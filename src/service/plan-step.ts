@@ -15,8 +15,12 @@ import { findByKey, findFunded, hasSwap, keyTaken, paysSame, type SwapAttempt } 
 import { swapAmountOf } from './request.js';
 import { answerIfOpen, isOffered, resultSoFar, type Step } from './step.js';
 
-/** Returns the next transaction to sign. For a known key, returns the result so far. */
-export async function planStep(step: Step): Promise<PaymentResult> {
+/**
+ * Returns the next transaction to sign. For a known key, returns the result so far.
+ *
+ * @param landedAt - As {@link plannerOf} takes it.
+ */
+export async function planStep(step: Step, landedAt?: number): Promise<PaymentResult> {
   const { session, purchase } = step;
   const bearer = await findByKey(session.context, purchase);
   if (bearer !== undefined && !isOffered(step, bearer)) throw keyTaken();
@@ -25,7 +29,7 @@ export async function planStep(step: Step): Promise<PaymentResult> {
     const answer = await answerIfOpen(step, bearer);
     if (answer !== undefined) return answer;
   }
-  return planOn(step);
+  return planOn(step, landedAt);
 }
 
 /**
@@ -51,7 +55,7 @@ export async function plannerOf(
  *
  * @param landedAt - As {@link plannerOf} takes it.
  */
-export async function planOn(step: Step, landedAt?: number): Promise<PaymentResult> {
+async function planOn(step: Step, landedAt?: number): Promise<PaymentResult> {
   const { session, request, terms, purchase, signal } = step;
   const context = await plannerOf(step, request.autoSwap ?? false, landedAt);
   const { policy } = session.context.config;

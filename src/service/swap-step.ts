@@ -8,7 +8,7 @@ import type { PaymentResult } from '../transport.js';
 import { afterSwap, firstOffer, planner } from './auto-pay.js';
 import { landedBefore, throwIfFailed } from './landing.js';
 import { pastBalance } from './past-balance.js';
-import { planOn } from './plan-step.js';
+import { planStep } from './plan-step.js';
 import { readSigned, readSwap, type ReadSwap, type SignedBytes } from './read-swap.js';
 import {
   findByKey,
@@ -30,7 +30,7 @@ export async function swapStep(step: Step, bytes: Uint8Array): Promise<PaymentRe
   const { signature } = signed;
   const known = await findSwap(session.context, signature);
   const sent = await (known === undefined ? sendFirst(step, signed) : finish(step, known));
-  return 'state' in sent ? sent : afterSwap(signature, planOn(step, sent.slot));
+  return 'state' in sent ? sent : afterSwap(signature, planStep(step, sent.slot));
 }
 
 /**

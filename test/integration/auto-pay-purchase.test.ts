@@ -189,6 +189,22 @@ describe('a swapped purchase whose terms have changed', () => {
   });
 });
 
+it('answers with the payment of the key after a swap that another service sent', async () => {
+  const service = await serve(memoryJournal());
+  const forgetful = await startService(sandbox, undefined);
+  const wallet = await sandbox.createWallet({ SOL: '0.5', USDC: '1' });
+  const mine = await buyerOf(wallet, usdc('?a'), { idempotencyKey: 'order-a' });
+  const signedPayment = await mine.sign((await mine.post(service)).body.payment?.transaction);
+  const ready = await mine.post(service, { signedPayment });
+  expect((await mine.present(ready)).status).toBe(200);
+  const { body } = await untilState('settled', () => mine.post(service, { signedPayment }));
+
+  const { swap } = (await mine.post(forgetful, { swapAmount: '50000' })).body;
+  const signedSwap = await mine.sign(swap?.transaction);
+  await untilState('ready_to_sign', () => mine.post(forgetful, { signedSwap }));
+  expect((await mine.post(service, { signedSwap })).body).toEqual(body);
+});
+
 describe('a swap of a client that shares journal and wallet with the service', () => {
   /** Returns a client, and the bytes of the swap that it sends first. */
   async function clientOf(
