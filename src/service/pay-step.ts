@@ -33,6 +33,7 @@ import {
   idOf,
   isFor,
   keyTaken,
+  MAY_HAVE_PAID,
   otherPurchase,
   paymentPrint,
 } from './records.js';
@@ -166,7 +167,7 @@ async function boundOf(
 function expired(): ConfigError<'invalid_option'> {
   return new ConfigError(
     'invalid_option',
-    'Option signedPayment is not on record, and must have a blockhash that is still valid. It may have paid already: look at the transactions of the wallet before you plan the payment anew.',
+    `Option signedPayment is not on record, and must have a blockhash that is still valid. ${MAY_HAVE_PAID}`,
     { details: { option: 'signedPayment' }, funds: 'uncertain' },
   );
 }

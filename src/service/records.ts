@@ -90,6 +90,10 @@ export function isFor(
   return isFromService(attempt) && attempt.url === url && attempt.idempotencyKey === idempotencyKey;
 }
 
+/** Advice on signed bytes of a payment that the service cannot find or may not tell of. */
+export const MAY_HAVE_PAID =
+  'It may have paid already: look at the transactions of the wallet before you plan the payment anew.';
+
 /**
  * The error for signed bytes that are on record for another purchase: the result of that purchase
  * would be wrong for this one.
@@ -100,9 +104,10 @@ export function otherPurchase(
   option: 'signedSwap' | 'signedPayment',
   landed?: string,
 ): ConfigError {
+  const advice = option === 'signedSwap' ? 'Plan this one without it.' : MAY_HAVE_PAID;
   return new ConfigError(
     'invalid_option',
-    `Option ${option} is on record for another purchase. Plan this one without it.`,
+    `Option ${option} is on record for another purchase. ${advice}`,
     {
       details: { option },
       ...(landed === undefined

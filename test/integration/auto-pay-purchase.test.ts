@@ -12,11 +12,16 @@ const serve = (journal: Journal) => startService(sandbox, journal);
 
 const usdc = (query = '') => `${sandbox.apiUrl}/usdc${query}`;
 
-const refusalOf = (option: string, more: object) => ({
+const advice = {
+  signedSwap: 'Plan this one without it.',
+  signedPayment: 'It may have paid already: look at the transactions of the wallet',
+};
+
+const refusalOf = (option: keyof typeof advice, more: object) => ({
   status: 400,
   body: {
     code: 'invalid_option',
-    detail: expect.stringContaining('on record for another purchase'),
+    detail: expect.stringContaining(`on record for another purchase. ${advice[option]}`),
     details: { option },
     ...more,
   },
