@@ -5,14 +5,13 @@ import { isExactChangeError } from '../errors.js';
 import { amendError } from '../errors/amend.js';
 import { createEvents } from '../events.js';
 import { refuse } from '../internal/options.js';
-import { parseBase64, parseUrl } from '../internal/parse.js';
+import { parseBase64 } from '../internal/parse.js';
 import { newWallet } from '../journal/registry.js';
 import { contextOver, type PaymentContext } from '../payments/context.js';
 import { composePayment, type Purpose } from '../payments/execute/sign-payment.js';
 import type { Prices } from '../payments/memory.js';
 import { choose, spendOf, type Choice } from '../payments/plan/choose.js';
 import { findFunding } from '../payments/plan/funding.js';
-import { checkOrigin } from '../payments/plan/request-problem.js';
 import { fateOf } from '../payments/reconcile/fate.js';
 import { landingOf, RESEND_MS } from '../payments/reconcile/swap-end.js';
 import type { CapRules } from '../policy/caps.js';
@@ -32,7 +31,7 @@ import { throwIfFailed } from './landing.js';
 import { parsedOffer, termsOf } from './parse-payment.js';
 import { readPayment } from './read-payment.js';
 import { readSigned, type SignedBytes } from './read-swap.js';
-import { narrowed, swapAmountOf } from './request.js';
+import { narrowed, placeOf, swapAmountOf } from './request.js';
 import { asOf } from './swap-proceeds.js';
 import { awaitSwapState, sentBytes, withinCallerWait } from './verdict.js';
 
@@ -55,13 +54,13 @@ export async function autoPayStep(
   const { wallet, autoSwap = false, signedSwap, signedPayment } = request;
   if (!isAddress(wallet)) throw refuse('wallet', 'must be a base58 address.');
   const terms = termsOf(request.paymentRequired);
-  const host = hostOf(terms);
+  const { url, host } = placeOf(terms);
   if (signedPayment !== undefined)
     return present(terms, deps.settings.network, wallet, bytesOf('signedPayment', signedPayment));
   const context = planner(deps, request, autoSwap);
   await context.ready();
   const { network, policy } = deps.settings;
-  const purpose = { url: terms.url ?? '', idempotencyKey: request.idempotencyKey };
+  const purpose = { url, idempotencyKey: request.idempotencyKey };
   const options = { host, purpose, policy, signal, swapAmount: swapAmountOf(request) };
   if (signedSwap === undefined) return plan(context, terms, options);
   const bytes = bytesOf('signedSwap', signedSwap);
@@ -129,7 +128,7 @@ export function keylessContext(
 }
 
 export interface PlanOptions {
-  /** The seller's host, as {@link hostOf} returns it. */
+  /** The seller's host, as {@link placeOf} returns it. */
   readonly host: string;
   readonly purpose: Purpose;
   /** The operator's policy, which holds beside the limits of the request. */
@@ -212,14 +211,6 @@ async function chooseFunded(
     ...choice,
     funding: await findFunding(context, choice.offer, choice.facts, needed, { signal }),
   };
-}
-
-/** Returns the seller's host; empty without a url. Throws `insecure_origin`, `invalid_option`. */
-export function hostOf({ url }: PaymentRequired): string {
-  if (url === undefined) return '';
-  if (parseUrl(url) === undefined)
-    throw refuse('paymentRequired.url', 'must be an absolute address.');
-  return checkOrigin(url).host;
 }
 
 /** Returns the header of a payment that the wallet signed, if it pays an offer of the terms. */

@@ -4,12 +4,12 @@ import type { Journal } from '../journal/types.js';
 import type { PaymentRequired } from '../protocols/types.js';
 import { isAddress } from '../solana/address.js';
 import type { AutoPayRequest, PaymentResult } from '../transport.js';
-import { bytesOf, hostOf, type AutoPayDeps } from './auto-pay.js';
+import { bytesOf, type AutoPayDeps } from './auto-pay.js';
 import { termsOf } from './parse-payment.js';
 import { payStep } from './pay-step.js';
 import { planStep } from './plan-step.js';
 import type { Purchase } from './records.js';
-import { swapAmountOf } from './request.js';
+import { placeOf, swapAmountOf } from './request.js';
 import { swapStep } from './swap-step.js';
 import { createWalletSessions, type WalletSessions } from './wallet-sessions.js';
 
@@ -75,7 +75,7 @@ export function createRecordedAutoPay(deps: AutoPayDeps, journal: Journal): Reco
 
 function purchaseOf(request: AutoPayRequest, terms: PaymentRequired): Purchase {
   const { idempotencyKey } = request;
-  const host = hostOf(terms);
+  const place = placeOf(terms);
   if (terms.url === undefined && !isForSwapAlone(request))
     throw refuse(
       'paymentRequired.url',
@@ -84,7 +84,7 @@ function purchaseOf(request: AutoPayRequest, terms: PaymentRequired): Purchase {
   if (idempotencyKey !== undefined && !/^[\x21-\x7e]{1,255}$/.test(idempotencyKey))
     throw refuse('idempotencyKey', 'must be 1 to 255 visible ASCII characters.');
   // Attempts without a URL are never recorded, so an empty URL finds none.
-  return { url: (terms.url ?? '').replace(/#.*/s, ''), host, idempotencyKey };
+  return { ...place, idempotencyKey };
 }
 
 /**

@@ -3,6 +3,9 @@ import type { LocalSettings } from '../config/options.js';
 import { readSwapFrom, readWhole } from '../policy/read.js';
 import { cleanText } from '../errors.js';
 import { refuse } from '../internal/options.js';
+import { parseUrl } from '../internal/parse.js';
+import { checkOrigin } from '../payments/plan/request-problem.js';
+import type { PaymentRequired } from '../protocols/types.js';
 import { isAddress } from '../solana/address.js';
 import type { Address } from '../solana/types.js';
 import type { AutoPayRequest } from '../transport.js';
@@ -25,6 +28,20 @@ export function narrowed(settings: LocalSettings, request: AutoPayRequest): Loca
       minSwap: swapAmountOf(request) === undefined ? policy.minSwap : 0n,
     },
   };
+}
+
+/**
+ * Returns the seller's address and host; both empty without a url. All spellings of an address have
+ * the same result. Throws `insecure_origin`, `invalid_option`.
+ */
+export function placeOf({ url }: PaymentRequired): { readonly url: string; readonly host: string } {
+  if (url === undefined) return { url: '', host: '' };
+  if (parseUrl(url) === undefined)
+    throw refuse('paymentRequired.url', 'must be an absolute address.');
+  const place = checkOrigin(url);
+  // The fragment is never sent.
+  place.hash = '';
+  return { url: place.href, host: place.host };
 }
 
 /** Returns the base units that the swap must bring; undefined if the service decides. */

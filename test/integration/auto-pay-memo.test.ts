@@ -85,3 +85,24 @@ describe('a payment that was planned under an idempotency key', () => {
     expect((await buyer.post(service, { signedPayment })).body.state).toBe('submitted');
   });
 });
+
+it.each([undefined, 'order-a'])(
+  'knows an address however it is spelled, under key %s',
+  async (key) => {
+    const service = await serve(memoryJournal());
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const mine = await buyerOf(wallet, usdc('?a'), { idempotencyKey: key });
+    const spelled = (from: string, to: string) => {
+      const { paymentRequired } = mine;
+      return { paymentRequired: { ...paymentRequired, url: usdc('?a').replace(from, to) } };
+    };
+    const planned = await mine.post(service, spelled('http:', 'HTTP:'));
+    const signedPayment = await mine.sign(planned.body.payment?.transaction);
+    const ready = await mine.post(service, { signedPayment });
+    expect(ready.body.state).toBe('ready_to_present');
+    for (const more of [spelled('/usdc', '/./usdc'), spelled('?a', '?a#part')])
+      expect((await mine.post(service, { signedPayment, ...more })).body).toMatchObject({
+        ...{ state: 'submitted', id: ready.body.id },
+      });
+  },
+);
