@@ -86,7 +86,10 @@ function resultFor(step: Step, known: SignedAttempt): PaymentResult {
   return resultSoFar(step, known);
 }
 
-/** Throws `invalid_option` for another purchase than the attempt's. Without a key, any key fits. */
+/**
+ * Throws `invalid_option` for another purchase than the attempt's. Without a key, any key fits. Not
+ * so for a swap: its plan would be of another purchase than the attempt.
+ */
 function requireOwn({ purchase }: Step, known: Attempt): void {
   const { url, idempotencyKey = known.idempotencyKey } = purchase;
   if (!isFor({ url, idempotencyKey }, known)) throw otherPurchase('signedPayment');

@@ -56,6 +56,9 @@ describe('signed bytes that are on record for another purchase', () => {
       moved: [{ kind: 'swap', signature }],
     });
     for (const post of others) expect(await post({ signedSwap })).toMatchObject(landed);
+    // A plan without the key could not complete the purchase.
+    const keyless = { signedSwap, idempotencyKey: undefined };
+    expect(await mine.post(service, keyless)).toMatchObject(landed);
     const { paymentRequired } = other;
     await expect(
       remote(service.url).autoPay({ paymentRequired, wallet: wallet.address, signedSwap }),
