@@ -34,7 +34,10 @@ describe.each([
   it('for each host bind a payment whose caller names no address', async () => {
     const policy = { limits: [{ usd: '0.001', per: 'payment' as const, host: '*' }] };
     const service = await startService(sandbox, journalOf(), { policy });
-    const buyer = await buyerOf(await sandbox.createWallet({ USDC: '1' }), `${sandbox.apiUrl}/usdc`);
+    const buyer = await buyerOf(
+      await sandbox.createWallet({ USDC: '1' }),
+      `${sandbox.apiUrl}/usdc`,
+    );
     const { url: _, ...paymentRequired } = buyer.paymentRequired;
     for (const more of [{}, { paymentRequired }])
       expect((await buyer.post(service, more)).body.state).toBeUndefined();

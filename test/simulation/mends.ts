@@ -270,8 +270,8 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/service/pay-step.ts',
-        now: '(known.idempotencyKey !== idempotencyKey || known.url !== url)',
-        before: "known.url === ''",
+        now: 'if (!isFor({ url, idempotencyKey }, known))',
+        before: "if (known.url === '')",
       },
     ],
   },
