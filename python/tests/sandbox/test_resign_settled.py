@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Callable
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import Any, Callable
 
 import pytest
 from solders.keypair import Keypair
 
 from exact_change import Event
+from exact_change._kernel import steps
+from exact_change._kernel.signals import Signal
+from exact_change._kernel.task import Steps, Task
+from exact_change._payments import prices
 
 from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox, Wallet
 from ..payer import PRICE, Payer, failure_of, until
-from ..seller import BOUGHT, Reply, Seen, Seller, offer, settle, terms
+from ..proxy import Proxy
+from ..seller import BOUGHT, Reply, Seen, Seller, offer, selling, settle, terms
 
 HELD = 1_000_000
 Second = Callable[[], "Reply | None"]
@@ -147,3 +155,45 @@ def test_signs_no_second_payment_if_no_node_says_what_became_of_the_first(
     error = failure_of(lambda: payer.client.get(seller.url), "payment_rejected")
     assert (error.funds, error.moved) == ("uncertain", ())
     assert (payer.signed, len(seller.paid)) == (["payment"], 1)
+
+
+def test_lets_another_call_find_its_price_when_the_first_settles_during_a_shared_search(
+    sandbox: Sandbox,
+    shop: Shop,
+    make_payer: MakePayer,
+    make_seller: MakeSeller,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bonk = offer(sandbox, "BONK", "1000")
+    other = make_seller(selling(sandbox, bonk))
+    is_asked, is_shared, may_answer = (threading.Event() for _ in range(3))
+
+    def hold_back(reply: Reply) -> Reply:
+        is_asked.set()
+        assert may_answer.wait(20)
+        return reply
+
+    def join(task: Task[Any], *signals: Signal | None) -> Steps[Any]:
+        # Only a call that shares the search of another call gives its own signal.
+        if signals:
+            is_shared.set()
+        return steps.join(task, *signals)
+
+    monkeypatch.setattr(prices, "join", join)
+    jupiter = Proxy(sandbox.jupiter_url)
+    jupiter.instead = hold_back
+    shop.seller.answer = lambda seen: terms(bonk if seen.is_paid else offer(sandbox))
+    caps = {sandbox.mint("BONK"): "1000"}
+    shop.payer = make_payer(
+        USDC="1", BONK="100000", jupiter_url=jupiter.url, policy={"resign": 1, "max_amount": caps}
+    )
+    with closing(jupiter), ThreadPoolExecutor(2) as pool:
+        first = pool.submit(shop.buy)
+        assert is_asked.wait(20)
+        joining = pool.submit(shop.payer.client.get, other.url)
+        assert is_shared.wait(20)
+        shop.settle_first()
+        error = failure_of(first.result, "payment_rejected")
+        may_answer.set()
+        assert (error.funds, len(error.moved)) == ("spent", 1)
+        assert joining.result().content == BOUGHT.body

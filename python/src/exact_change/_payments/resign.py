@@ -122,7 +122,8 @@ def _until_settled(
         signal = following.signal
         receipt = yield from receipt_once_decided(context, first, showing.emit, signal)
         if receipt.state == "settled":
-            signal.abort(already_spent(first))
+            # Without an error of ours: another call that shares a price search would raise it.
+            signal.abort()
 
     yield from background(quiet(watch()))
     return following
