@@ -29,14 +29,14 @@ export async function keepWatching(
   );
   try {
     for (let look = (await listening.next(signal)) || hasFailed; !signal.aborted;) {
-      if (await isForgottenPayment(context, open.attempt))
-        await context.config.runtime.idle(FORGOTTEN_WAIT_MS, signal).catch(() => undefined);
       let failed = false;
       if (look || isDecided(open) || (await isPast(context, open, signal).catch(() => true))) {
         const isOver = await decidePayment(context, open, emit, signal).catch(() => undefined);
         if (isOver === true) return;
         failed = isOver === undefined;
       }
+      if (await isForgottenPayment(context, open.attempt))
+        await context.config.runtime.idle(FORGOTTEN_WAIT_MS, signal).catch(() => undefined);
       look = (await listening.next(signal)) || failed;
     }
   } finally {

@@ -217,46 +217,70 @@ describe('a decision that the journal could not record', () => {
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 
-describe('a payment that no node decides', () => {
-  /** Monitors it on this node for a day from a time on, and returns when the node was asked. */
-  async function looksOn(node: FakeNode, from: number): Promise<readonly number[]> {
-    const { core, open, closing } = await monitored(node);
-    open.attempt = { ...open.attempt, at: 0 };
-    let now = from;
-    const idle = (ms: number) => {
-      now += ms;
-      if (now >= from + DAY) closing.abort();
-      return Promise.resolve();
-    };
-    const runtime = { ...core.config.runtime, idle, now: () => now };
-    const looks: number[] = [];
-    const rpc = fakeRpc([node]);
-    const heard = {
-      ...rpc,
-      signaturesFor: (...args: Parameters<typeof rpc.signaturesFor>) => {
-        looks.push(now - from);
-        return rpc.signaturesFor(...args);
-      },
-    };
-    const both = {
-      ...rpc,
-      perNode: () => [heard],
-      onAccount: () => ({ subscription: () => 1, end: () => undefined }),
-    };
-    const histories = createHistories(both, runtime);
-    const context = { ...core, rpc: both, histories, config: { ...core.config, runtime } };
-    await monitorPayment(context, open, () => undefined);
-    return looks;
-  }
+/** Returns how long a wait takes that begins at a time: longer than asked if the machine sleeps. */
+type Wait = (ms: number, from: number) => number;
 
+/** Monitors a payment on a node for a time; returns when it asked the node, and when it told. */
+async function watchedOn(
+  node: FakeNode,
+  [from, until]: readonly [number, number],
+  wait: Wait = (ms) => ms,
+) {
+  const { core, open, closing } = await monitored(node);
+  open.attempt = { ...open.attempt, at: 0 };
+  let now = from;
+  const idle = (ms: number) => {
+    now += wait(ms, now);
+    if (now >= until) closing.abort();
+    return Promise.resolve();
+  };
+  const runtime = { ...core.config.runtime, idle, now: () => now };
+  const looks: number[] = [];
+  const told: number[] = [];
+  const rpc = fakeRpc([node]);
+  const heard = {
+    ...rpc,
+    signaturesFor: (...args: Parameters<typeof rpc.signaturesFor>) => {
+      looks.push(now - from);
+      return rpc.signaturesFor(...args);
+    },
+  };
+  const both = {
+    ...rpc,
+    perNode: () => [heard],
+    onAccount: () => ({ subscription: () => 1, end: () => undefined }),
+  };
+  const histories = createHistories(both, runtime);
+  const context = { ...core, rpc: both, histories, config: { ...core.config, runtime } };
+  await monitorPayment(context, open, () => void told.push(now));
+  return { looks, told };
+}
+
+describe('a payment that no node decides', () => {
   it('is looked up less and less often', async () => {
-    const looks = await looksOn({ slot: 2_000, height: 501n, valid: true }, 0);
+    const node = { slot: 2_000, height: 501n, valid: true };
+    const { looks } = await watchedOn(node, [0, DAY]);
     expect(looks.filter((at) => at < 10 * MINUTE).length).toBeGreaterThan(50);
     expect(looks.length).toBeLessThan(600);
   });
 
   it('is looked up once an hour when each node says that it is more than a day old', async () => {
     const node = { slot: 300_000, height: 300_000n, firstSlot: 299_000 };
-    expect((await looksOn(node, 3 * DAY)).length).toBeLessThan(30);
+    expect((await watchedOn(node, [3 * DAY, 4 * DAY])).looks.length).toBeLessThan(30);
+  });
+});
+
+describe('a payment that landed while no look was possible', () => {
+  const young = { slot: 1_005, height: 10n, valid: true };
+  const history = { tx };
+
+  it('is told as soon as the machine wakes, however old it is', async () => {
+    const node: FakeNode = { ...young };
+    const { told } = await watchedOn(node, [0, 3 * DAY], (ms, from) => {
+      if (from > 0) return ms;
+      Object.assign(node, { slot: 400_000, height: 400_000n, history });
+      return 2 * DAY;
+    });
+    expect(told).toEqual([2 * DAY]);
   });
 });
