@@ -13,6 +13,7 @@ from exact_change._kernel.signals import Signal
 from exact_change._kernel.task import Steps
 from exact_change._payments.reconcile import monitor
 from exact_change._payments.reconcile.fate import Landed
+from exact_change.errors import failure
 
 from ..payer import until
 
@@ -61,7 +62,9 @@ _MINUTE_MS = 60_000
 _DAY_MS = 24 * 60 * _MINUTE_MS
 
 
-def looks_of_a_day(monkeypatch: pytest.MonkeyPatch, *, is_forgotten: bool) -> list[float]:
+def looks_of_a_day(
+    monkeypatch: pytest.MonkeyPatch, *, is_forgotten: bool = False, answers_from: float = 0
+) -> list[float]:
     """Follows a payment that no node decides for a day; returns when the nodes were asked."""
     now, closing = 0.0, Signal()
     looks: list[float] = []
@@ -72,6 +75,8 @@ def looks_of_a_day(monkeypatch: pytest.MonkeyPatch, *, is_forgotten: bool) -> li
     def decide_payment(*_: Any) -> Steps[bool]:
         looks.append(now)
         yield from ()
+        if now < answers_from:
+            raise failure("rpc_unavailable", "No node answers.")
         return False
 
     def forgotten(*_: Any) -> Steps[bool]:
@@ -103,7 +108,7 @@ def looks_of_a_day(monkeypatch: pytest.MonkeyPatch, *, is_forgotten: bool) -> li
 def test_asks_ever_less_often_about_a_payment_that_no_node_decides(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    looks = looks_of_a_day(monkeypatch, is_forgotten=False)
+    looks = looks_of_a_day(monkeypatch)
     assert len([at for at in looks if at < 10 * _MINUTE_MS]) > 50
     assert len(looks) < 600
 
@@ -112,3 +117,11 @@ def test_asks_once_an_hour_about_a_payment_that_no_node_remembers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert len(looks_of_a_day(monkeypatch, is_forgotten=True)) < 30
+
+
+def test_asks_within_seconds_of_the_end_of_an_outage_of_hours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    end = _DAY_MS / 4
+    answered = [at for at in looks_of_a_day(monkeypatch, answers_from=end) if at >= end]
+    assert answered[0] < end + _MINUTE_MS / 4

@@ -24,8 +24,11 @@ export interface Listening {
    * Waits until the next look is due; ends early if the signal aborts. Does not keep the process
    * alive. Returns false if the node reported no change since the last look: then only the expiry
    * of the blockhash can have decided the payment.
+   *
+   * @param hasFailed - Whether a node or the journal did not answer the last look. Then the next
+   *   look is due after this wait in any case, and this wait makes no later wait longer.
    */
-  next(signal: AbortSignal): Promise<boolean>;
+  next(signal: AbortSignal, hasFailed: boolean): Promise<boolean>;
   end(): void;
 }
 
@@ -59,7 +62,7 @@ export function listenTo(
     else wake();
   };
   return {
-    async next(signal) {
+    async next(signal, hasFailed) {
       watch ??= onAccount(account, onAccountChange);
       const subscription = watch.subscription();
       const hasLooked = subscription !== undefined && subscription === lastSubscription;
@@ -67,13 +70,14 @@ export function listenTo(
       const { controller: nap, end } = follow(signal);
       wake = () => nap.abort();
       const length = wait;
-      waited += length;
+      if (!hasFailed) waited += length;
       wait = Math.min(wait * 2, Math.max(LONGEST_WAIT_MS, waited / LATER_PART));
       await runtime.idle(length, nap.signal).catch(() => undefined);
       end();
       wake = () => undefined;
       sinceLook += length;
       if (
+        !hasFailed &&
         hasLooked &&
         looksLeft === 0 &&
         watch.subscription() === subscription &&

@@ -13,8 +13,7 @@ const FORGOTTEN_WAIT_MS = 60 * 60_000;
  * Watches an open payment until the chain decides or the client closes. The caller has looked once
  * before.
  *
- * @param hasFailed - Whether that first look failed: if a node or the journal does not answer, the
- *   next look follows the next wait even if the account does not change.
+ * @param hasFailed - Whether that first look failed, because a node or the journal did not answer.
  */
 export async function keepWatching(
   context: PaymentContext,
@@ -28,7 +27,7 @@ export async function keepWatching(
     context.histories.outdate(source),
   );
   try {
-    for (let look = (await listening.next(signal)) || hasFailed; !signal.aborted;) {
+    for (let look = await listening.next(signal, hasFailed); !signal.aborted;) {
       let failed = false;
       if (look || isDecided(open) || (await isPast(context, open, signal).catch(() => true))) {
         const isOver = await decidePayment(context, open, emit, signal).catch(() => undefined);
@@ -37,7 +36,7 @@ export async function keepWatching(
       }
       if (await isForgottenPayment(context, open.attempt))
         await context.config.runtime.idle(FORGOTTEN_WAIT_MS, signal).catch(() => undefined);
-      look = (await listening.next(signal)) || failed;
+      look = await listening.next(signal, failed);
     }
   } finally {
     listening.end();

@@ -46,7 +46,8 @@ function world({ hasSocket }: { readonly hasSocket: boolean }) {
   const run = async (until: number) => {
     const looks: number[] = [];
     const glances: number[] = [];
-    while (state.now < until) ((await listening.next(signal)) ? looks : glances).push(state.now);
+    while (state.now < until)
+      ((await listening.next(signal, false)) ? looks : glances).push(state.now);
     return { looks, glances };
   };
   return { state, listening, run };

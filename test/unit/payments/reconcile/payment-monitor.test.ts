@@ -283,4 +283,14 @@ describe('a payment that landed while no look was possible', () => {
     });
     expect(told).toEqual([2 * DAY]);
   });
+
+  it('is told within seconds of the end of an outage of hours', async () => {
+    const node: FakeNode = { ...young };
+    const { told } = await watchedOn(node, [0, DAY], (ms, from) => {
+      Object.assign(node, from + ms < DAY / 4 ? { down: true } : { down: false, history });
+      return ms;
+    });
+    expect(told).toHaveLength(1);
+    expect(told[0]).toBeLessThan(DAY / 4 + MINUTE / 4);
+  });
 });

@@ -161,13 +161,16 @@ def _watch(context: PaymentContext, open_: OpenPayment, emit: Emit) -> Steps[Non
     wait, waited = float(_FIRST_WAIT_MS), 0.0
     sent = sent_payment(open_.attempt, open_.payment, None)
     while not signal.aborted:
-        # If no node or journal answers, the payment stays undecided, so ask again.
-        if (yield from quiet(decide_payment(context, open_, emit, signal), False)):
+        # None if a node or the journal does not answer: the payment stays undecided, so ask again.
+        decided = yield from quiet(decide_payment(context, open_, emit, signal))
+        if decided:
             return
         if (yield from is_forgotten(context, open_.attempt["at"], sent)):
             wait = _FORGOTTEN_WAIT_MS
         yield from quiet(sleep(wait, signal))
-        waited += wait
+        # An outage says nothing about the payment, and makes no later wait longer.
+        if decided is not None:
+            waited += wait
         wait = min(wait * 2, max(_LONGEST_WAIT_MS, waited / _LATER_PART))
 
 
