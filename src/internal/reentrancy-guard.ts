@@ -15,8 +15,8 @@ export interface ReentrancyGuard {
   isReturning(init: RequestInit | null | undefined): boolean;
 }
 
-// No process sends so many requests without one answer, unless each request causes the next.
-const MOST_UNANSWERED = 10_000;
+// No process has so many requests under way at once, unless each request causes the next.
+const MOST_PENDING = 10_000;
 
 /**
  * Creates a guard. It recognises a request by a field of its init that no fetch reads, or by its
@@ -25,14 +25,14 @@ const MOST_UNANSWERED = 10_000;
 export function createReentrancyGuard(callerFetch: Fetch): ReentrancyGuard {
   const mark = Symbol('exact-change.passing');
   let pending = 0;
-  // Requests under way that were sent since the last answer.
-  let unanswered = 0;
+  // From the limit until an answer, failures free no place: a loop may try each request again.
+  let isFull = false;
   let calling = false;
   return {
     async send(input, init) {
-      if (unanswered >= MOST_UNANSWERED) throw endless();
+      isFull ||= pending >= MOST_PENDING;
+      if (isFull) throw endless();
       pending += 1;
-      unanswered += 1;
       try {
         calling = true;
         const answer = callerFetch(
@@ -41,14 +41,12 @@ export function createReentrancyGuard(callerFetch: Fetch): ReentrancyGuard {
         );
         calling = false;
         const response = await answer;
-        unanswered = 0;
+        isFull = false;
         return response;
       } finally {
         calling = false;
         pending -= 1;
-        // At the limit, failures free no place: a loop may try each request again.
-        if (unanswered < MOST_UNANSWERED || pending === 0)
-          unanswered = Math.min(unanswered, pending);
+        isFull &&= pending > 0;
       }
     },
     isReturning: (init) => calling || (isObject(init) && mark in init),
@@ -58,6 +56,6 @@ export function createReentrancyGuard(callerFetch: Fetch): ReentrancyGuard {
 function endless(): ConfigError {
   return refuse(
     'fetch',
-    `has ${MOST_UNANSWERED} requests under way and no answer: it seems to send them to the global fetch, which pays and sends them to it. Have it call the fetch that was global before.`,
+    `has ${MOST_PENDING} requests under way: it seems to send them to the global fetch, which pays and sends them to it. Have it call the fetch that was global before.`,
   );
 }

@@ -314,6 +314,43 @@ describe('a fetch option that calls the global fetch asynchronously', () => {
     interceptor.restore();
   });
 
+  it('rejects with invalid_option also if other requests are answered meanwhile', async () => {
+    let calls = 0;
+    const interceptor = new Stub({
+      fetch: async (input, init) => {
+        const isLoop = new Request(input).url.endsWith('/loop');
+        // End a loop that is not refused.
+        if (!isLoop || ++calls > 20_000) return seller(input, init);
+        await later();
+        await fetch(`${url}free`);
+        return fetch(new Request(input, init));
+      },
+    });
+    await expect(fetch(`${url}loop`)).rejects.toMatchObject({ code: 'invalid_option' });
+    expect(await buy()).toBe(200);
+    interceptor.restore();
+  });
+
+  it('sends what is asked after 10,000 requests of which one has not ended', async () => {
+    let end = (): void => undefined;
+    const ended = new Promise<void>((resolve) => (end = resolve));
+    const interceptor = new Stub({
+      fetch: async (input, init) => {
+        if (input === url) return seller(input, init);
+        if (input === `${url}slow`) await ended;
+        throw new TypeError('no answer');
+      },
+    });
+    const slow = fetch(`${url}slow`).catch(() => undefined);
+    const failing = Array.from({ length: 9_999 }, () => fetch(`${url}fail`));
+    const outcomes = await Promise.allSettled(failing);
+    expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['rejected']));
+    expect(await buy()).toBe(200);
+    end();
+    await slow;
+    interceptor.restore();
+  });
+
   it('pays for 20 equal parallel requests that bypass the global fetch', async () => {
     const interceptor = new Stub({
       fetch: async (input, init) => later().then(() => seller.call(undefined, input, init)),
