@@ -79,19 +79,22 @@ export function keepCopy(body: BodyInit): CopiedBody | undefined {
     return copy;
   };
   const bytes = async () => {
-    const content = size > BODY_LIMIT_BYTES ? undefined : await readWhole(new Response(use()));
-    if (content === undefined) throw notReplayable();
+    const held: unknown = use();
+    const content =
+      size > BODY_LIMIT_BYTES
+        ? undefined
+        : isBlob(held)
+          ? await readWhole(held)
+          : (bytesOf(held) ?? new TextEncoder().encode(String(held)));
+    if (content === undefined || content.length > BODY_LIMIT_BYTES) throw notReplayable();
     // Hold what was read: the file of a Blob may change, and then the Blob cannot be read again.
-    if (isBlob(copy)) copy = new Blob([content], copy);
+    if (isBlob(held)) copy = new Blob([content], held);
     return content;
   };
   return {
     first: () => original ?? use(),
     bytes,
-    again: async () => {
-      await bytes();
-      return copy;
-    },
+    again: () => bytes().then(() => copy),
     drop() {
       if (isHandedOut) return;
       isHandedOut = isDropped = true;
@@ -101,7 +104,7 @@ export function keepCopy(body: BodyInit): CopiedBody | undefined {
 }
 
 /** Reads a body up to the limit. Undefined if it is larger, or cannot be read. */
-async function readWhole(body: Request | Response): ReadBody['whole'] {
+async function readWhole(body: Request | Blob): ReadBody['whole'] {
   const buffer = await body.arrayBuffer().catch(() => undefined);
   return buffer === undefined || buffer.byteLength > BODY_LIMIT_BYTES
     ? undefined
@@ -114,13 +117,13 @@ function leastSizeOf(body: BodyInit): number | undefined {
   return isBlob(body) ? body.size : bytesOf(body)?.length;
 }
 
-function isBlob(body: BodyInit): body is Blob {
+function isBlob(body: unknown): body is Blob {
   // Node 16 has no global Blob.
   return typeof Blob !== 'undefined' && body instanceof Blob;
 }
 
 /** Returns the bytes of a buffer or a view; undefined for shared memory, which fetch refuses. */
-function bytesOf(body: BodyInit): Uint8Array<ArrayBuffer> | undefined {
+function bytesOf(body: unknown): Uint8Array<ArrayBuffer> | undefined {
   if (body instanceof ArrayBuffer) return new Uint8Array(body);
   return ArrayBuffer.isView(body) && body.buffer instanceof ArrayBuffer
     ? new Uint8Array(body.buffer, body.byteOffset, body.byteLength)
