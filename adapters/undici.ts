@@ -50,7 +50,7 @@ export interface UndiciResponse {
   /** A stream, with methods that read it whole. */
   readonly body: Readable &
     Pick<Response, 'text' | 'json' | 'arrayBuffer' | 'blob' | 'formData' | 'bodyUsed' | 'body'> & {
-      bytes(): Promise<Uint8Array<ArrayBuffer>>;
+      bytes(): Promise<Uint8Array>;
       /**
        * Discards the body: reads it to its end, so that a paid answer counts as delivered, or
        * cancels it beyond the limit (default 131,072 bytes). Rejects only if the signal is aborted.

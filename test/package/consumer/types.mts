@@ -14,6 +14,7 @@ import { honoHandler } from 'exact-change/hono';
 import { apiKeys, createHandler } from 'exact-change/http';
 import { nodeListener, serve, type Service } from 'exact-change/node';
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
+import { undiciRequest } from 'exact-change/undici';
 import { createWebhooks, type Webhooks } from 'exact-change/webhooks';
 import { verifyWebhook, type WebhookEvent } from 'exact-change/webhooks/verify';
 import express from 'express';
@@ -39,6 +40,9 @@ export async function pay(
     throw error;
   }
 }
+
+export const bytesOf = async (client: Client, url: string): Promise<Uint8Array> =>
+  (await undiciRequest(client)(url)).body.bytes();
 
 // @ts-expect-error an option that does not exist
 export const misspelt = () => new HTTPInterceptor({ walletSecretKey: '', autoSwop: true });
