@@ -18,7 +18,8 @@ export type { McpLike, ToolCall } from './sender.js';
 export interface WrapMcpOptions extends Omit<ClientOptions, 'fetch'> {
   /**
    * Address of the server: caps and lists for hosts use it, and it is part of what tells purchases
-   * apart. Default `http://localhost/mcp`, for a server on this machine.
+   * apart. With plain http beyond this machine, each payment is refused (`insecure_origin`). Default
+   * `http://localhost/mcp`, for a server on this machine.
    */
   readonly url?: string | undefined;
 }
