@@ -84,6 +84,21 @@ describe('client.plan', () => {
     expect([payer.signed, (await payer.client.spent())[0]?.used]).toEqual([[], '0']);
   });
 
+  it('plans a payment that the call makes though Jupiter fails to price SOL', async () => {
+    const failing: typeof fetch = async (input, init) => {
+      const { searchParams } = new URL(input instanceof Request ? input.url : input);
+      return searchParams.get('inputMint') === sandbox.mints.SOL.address
+        ? new Response('{}', { status: 500 })
+        : fetch(input, init);
+    };
+    const policy = { maxInAmount: { USDT: '5000000' } };
+    const funds = { SOL: '0.1', USDT: '5' };
+    const payer = await payerOn(sandbox, funds, { autoSwap: true, policy, fetch: failing });
+    const plan = await payer.client.plan(`${sandbox.apiUrl}/usdc`);
+    expect(plan.swap?.inputMint).toBe(sandbox.mints.USDT.address);
+    expect((await payer.client.fetch(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
+  });
+
   it('plans a payment whose call pays with a smaller swap', async () => {
     const policy = { maxPerPayment: '0.33' };
     const payer = await payerOn(sandbox, { SOL: '1' }, { autoSwap: true, policy });

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Iterator
 
 import pytest
 
@@ -20,11 +20,19 @@ from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
 from ..payer import failure_of
 from ..proxy import Proxy
-from ..seller import offer, selling
+from ..seller import Reply, offer, selling
 
 # The SOL is only enough for fees and rent.
 HELD = {"SOL": "0.008", "USDT": "5", "BONK": "1000000"}
 EXPENSIVE_DOLLARS = [("USDT", 80), ("PYUSD", 80)]
+
+
+@pytest.fixture
+def jupiter(sandbox: Sandbox) -> Iterator[Proxy]:
+    """A proxy of Jupiter."""
+    proxy = Proxy(sandbox.jupiter_url)
+    yield proxy
+    proxy.close()
 
 
 @pytest.mark.parametrize(
@@ -83,15 +91,10 @@ def test_prefers_an_unpinned_token_if_it_is_cheaper_until_a_swap_from_it_fails(
 
 
 def test_requests_no_quote_for_unpinned_tokens_if_a_pinned_token_is_cheap(
-    sandbox: Sandbox, make_payer: MakePayer
+    sandbox: Sandbox, make_payer: MakePayer, jupiter: Proxy
 ) -> None:
-    jupiter = Proxy(sandbox.jupiter_url)
-    try:
-        payer = make_payer(auto_swap=True, jupiter_url=jupiter.url, **HELD)
-        receipt = receipt_of(payer.client.get(f"{sandbox.api_url}/usdc"))
-        payer.client.close()
-    finally:
-        jupiter.close()
+    payer = make_payer(auto_swap=True, jupiter_url=jupiter.url, **HELD)
+    receipt = receipt_of(payer.client.get(f"{sandbox.api_url}/usdc"))
     assert receipt is not None and receipt.swap is not None
     assert receipt.swap.input_mint == sandbox.mint("USDT")
     paths = [request.path for request in jupiter.seen]
@@ -194,3 +197,15 @@ def test_plans_a_payment_whose_call_takes_less_than_the_plan_shows(
     cost = payer.client.plan(url).cost
     assert cost is not None and float(cost.usd or 0) > 0.33
     assert payer.client.get(url).status_code == 200
+
+
+def test_plans_a_payment_that_the_call_makes_though_jupiter_fails_to_price_sol(
+    sandbox: Sandbox, make_payer: MakePayer, jupiter: Proxy
+) -> None:
+    forward, failing = jupiter.answer, f"inputMint={sandbox.mint('SOL')}"
+    jupiter.answer = lambda seen: Reply(500) if failing in seen.path else forward(seen)
+    policy = {"max_in_amount": {"USDT": "5000000"}}
+    payer = make_payer(SOL="0.1", USDT="5", jupiter_url=jupiter.url, auto_swap=True, policy=policy)
+    swap = payer.client.plan(f"{sandbox.api_url}/usdc").swap
+    assert swap is not None and swap.input_mint == sandbox.mint("USDT")
+    assert payer.client.get(f"{sandbox.api_url}/usdc").status_code == 200

@@ -10,6 +10,7 @@ import { ownerOf, type PaymentContext } from '../context.js';
 import { recovery } from '../on-demand.js';
 import { PRICE_MEMORY_MS } from './ask-price.js';
 import type { Funding } from './funding.js';
+import { noneIfFailed } from './none-if-failed.js';
 import { usdPriceOf } from './usd-price.js';
 
 /**
@@ -57,7 +58,10 @@ async function blockOf(
     .find(({ cap, used }) => takenOf(cap, spend) > 0n && used + takenOf(cap, spend) > cap.limit);
 }
 
-/** Returns the least that a swap into the mint of a spend counts. */
+/**
+ * Returns the least that a swap into the mint of a spend counts. Without a price of SOL, its lamports
+ * count no dollars.
+ */
 async function leastOf(
   context: PaymentContext,
   { mint }: Spend,
@@ -68,7 +72,7 @@ async function leastOf(
   if (config.relayer !== undefined) return { ...noSwapCost, swaps: 1 };
   const [rent, sol] = await Promise.all([
     newAccountRent(rpc, config.signer.address, mint, { signal }),
-    usdPriceOf(context, WSOL_MINT, signal, undefined, PRICE_MEMORY_MS),
+    usdPriceOf(context, WSOL_MINT, signal, undefined, PRICE_MEMORY_MS).catch(noneIfFailed),
   ]);
   const lamports = SIGNATURE_LAMPORTS + rent;
   const feeMicroUsd = (sol?.most(lamports) ?? 0n).toString();

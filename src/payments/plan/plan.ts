@@ -22,7 +22,8 @@ export type PlanPlace = Pick<Plan, 'url' | 'method' | 'status'>;
 
 /**
  * Chooses an offer and quotes its swap, without any change. Throws like the real call would, except
- * for what shows only once its swap is built; see `checkCaps`.
+ * for what shows only once its swap is built (see `checkCaps`), and for an equal call that was paid
+ * and not answered.
  */
 export async function makePlan(
   context: PaymentContext,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, Mapping
 
 from .._base.network import WSOL_MINT
@@ -12,6 +13,7 @@ from .._policy.caps import caps_for, check_payment, over_budget, taken_of
 from .._policy.cost import NO_SWAP_COST, SwapCost
 from .._swap.budget import SIGNATURE_LAMPORTS, swap_limits
 from .._swap.read_facts import new_account_rent
+from ..errors import ExactChangeError
 from .context import PaymentContext
 from .funds import Funding
 from .prices import PRICE_MEMORY_MS, usd_price_of
@@ -61,13 +63,18 @@ def _block_of(context: PaymentContext, spend: Mapping[str, Any]) -> Steps[CapBlo
 
 
 def _least_of(context: PaymentContext, mint: str, signal: Signal | None) -> Steps[SwapCost]:
-    """Returns the least that a swap into a mint counts."""
+    """Returns the least that a swap into a mint counts.
+
+    Without a price of SOL, its lamports count no dollars.
+    """
     config = context.config
     # A relayer may pay the lamports.
     if config.relayer is not None:
         return {**NO_SWAP_COST, "swaps": 1}
     rent = yield from new_account_rent(context.rpc, config.wallet, mint, signal)
-    sol = yield from usd_price_of(context, WSOL_MINT, signal, None, PRICE_MEMORY_MS)
+    sol = None
+    with contextlib.suppress(ExactChangeError):
+        sol = yield from usd_price_of(context, WSOL_MINT, signal, None, PRICE_MEMORY_MS)
     lamports = SIGNATURE_LAMPORTS + rent
     fee = 0 if sol is None else sol.most(lamports)
     least: SwapCost = {**NO_SWAP_COST, "swaps": 1}

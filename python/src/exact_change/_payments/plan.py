@@ -98,7 +98,7 @@ def make_plan(
     """Plans a call without changing anything: chooses an offer and quotes its swap.
 
     Raises the errors that the real call would raise, except for what shows only once its swap is
-    built; see ``check_caps``.
+    built (see ``check_caps``), and for an equal call that was paid and not answered.
     """
     if terms is None:
         caps = yield from uses_of(context, caps_for_spends(context.config.policy.caps.caps, []))
