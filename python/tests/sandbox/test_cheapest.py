@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Iterator
 
 import pytest
@@ -134,8 +135,14 @@ def test_ends_the_search_when_the_caller_gives_up() -> None:
         threads.run(find_together([never()], signal))
 
 
-def test_swaps_at_once_when_a_token_of_the_client_has_a_route_again(
-    sandbox: Sandbox, make_payer: MakePayer
+def pass_five_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sets the clock past the time for which a pinned token without a price is not asked for."""
+    now = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: now() + 5_001_000_000)
+
+
+def test_swaps_five_seconds_after_a_token_of_the_client_had_no_route(
+    sandbox: Sandbox, make_payer: MakePayer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     payer, url = make_payer(SOL="1", auto_swap=True), f"{sandbox.api_url}/usdc"
     sandbox.call("aggregator.noRoute", "*", "*")
@@ -143,6 +150,7 @@ def test_swaps_at_once_when_a_token_of_the_client_has_a_route_again(
     mints = sandbox.mint("SOL"), sandbox.mint("USDC")
     assert (error.details["input_mint"], error.details["output_mint"]) == mints
     sandbox.call("aggregator.restoreMarkets")
+    pass_five_seconds(monkeypatch)
     assert payer.client.get(url).status_code == 200
 
 
@@ -154,7 +162,12 @@ def test_swaps_at_once_when_a_token_of_the_client_has_a_route_again(
     ],
 )
 def test_raises_an_error_to_try_again_for_sol_without_a_price(
-    symbol: str, amount: str, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+    symbol: str,
+    amount: str,
+    sandbox: Sandbox,
+    make_payer: MakePayer,
+    make_seller: MakeSeller,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for dollar in ("USDC", "USDT"):
         sandbox.call("aggregator.noRoute", "SOL", dollar)
@@ -164,7 +177,27 @@ def test_raises_an_error_to_try_again_for_sol_without_a_price(
     assert (error.details["mint"], error.retry) == (sandbox.mint("SOL"), "fresh")
     assert "Try again" in str(error)
     sandbox.call("aggregator.restoreMarkets")
+    pass_five_seconds(monkeypatch)
     assert payer.client.get(seller.url).status_code == 200
+
+
+def test_asks_once_in_five_seconds_for_a_price_of_sol_that_has_no_route(
+    sandbox: Sandbox, make_payer: MakePayer, jupiter: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for dollar in ("USDC", "USDT"):
+        sandbox.call("aggregator.noRoute", "SOL", dollar)
+    policy = {"min_swap": "0.01"}
+    payer = make_payer(**HELD, jupiter_url=jupiter.url, auto_swap=True, policy=policy)
+
+    def pays_asking() -> int:
+        jupiter.seen.clear()
+        assert payer.client.get(f"{sandbox.api_url}/usdc").status_code == 200
+        return sum(f"inputMint={sandbox.mint('SOL')}" in seen.path for seen in jupiter.seen)
+
+    assert pays_asking() > 0
+    assert pays_asking() == 0
+    pass_five_seconds(monkeypatch)
+    assert pays_asking() > 0
 
 
 @pytest.mark.parametrize(

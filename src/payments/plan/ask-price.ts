@@ -26,10 +26,7 @@ const MAX_DECIMALS = 18;
 // The search for a fair amount starts from this guess, so a wrong guess does no harm.
 const USUAL_DECIMALS = 6;
 
-/**
- * Returns the price in the first dollar token that has a route; remembers the result. Asks anew
- * for a pinned token without a price: it soon has a route again, and no seller makes us ask.
- */
+/** Returns the price in the first dollar token that has a route; remembers the result. */
 export async function searchPrice(
   context: PaymentContext,
   mint: Address,
@@ -46,7 +43,6 @@ export async function searchPrice(
     remember(context, mint, price);
     return price;
   }
-  if (pinned !== undefined) return undefined;
   const { unpriced } = context.memory;
   makeRoom(unpriced);
   unpriced.set(mint, runtime.now());

@@ -15,6 +15,9 @@ const SPREAD_BPS = 100n;
 // A price of the last minute suffices for caps, because they bound spending and do not trade.
 const PRICE_MAX_AGE_MS = 60_000;
 
+// A pinned token without a route soon has one again, and payments that only count fees need none.
+const PINNED_WITHOUT_MS = 5_000;
+
 /**
  * Returns a mint's value by its selling price for an amount that this library chooses; undefined if
  * the mint has no price. The seller's amount is not used, because a huge or tiny amount has a
@@ -68,7 +71,9 @@ export function isPriceUnknown(
 
 function isUnpriced({ memory, config }: PaymentContext, mint: Address): boolean {
   const foundAt = memory.unpriced.get(mint);
-  return foundAt !== undefined && sinceThen(config.runtime, foundAt) <= PRICE_MAX_AGE_MS;
+  const { runtime, network } = config;
+  const ms = pinnedMint(network, mint) === undefined ? PRICE_MAX_AGE_MS : PINNED_WITHOUT_MS;
+  return foundAt !== undefined && sinceThen(runtime, foundAt) <= ms;
 }
 
 /** Returns a mint's price if it needs no quote: par for dollar tokens, or a recent price. */

@@ -22,6 +22,8 @@ from .memory import PriceSeen, make_room
 _SPREAD_BPS = 100
 # A price for caps need not be exact, so it may be a minute old.
 _PRICE_MAX_AGE_MS = 60_000
+# A pinned token without a route soon has one again, and payments that only count fees need none.
+_PINNED_WITHOUT_MS = 5_000
 # A payment takes less time from its choice to its swap.
 PRICE_MEMORY_MS = 5 * 60_000
 # The most quotes for one price.
@@ -132,7 +134,9 @@ def _is_unpriced(context: PaymentContext, mint: Address) -> bool:
     found_at = context.memory.unpriced.get(mint)
     if found_at is None:
         return False
-    return since_then(context.config.runtime, found_at) <= _PRICE_MAX_AGE_MS
+    is_pinned = pinned_mint(context.config.network, mint) is not None
+    max_age_ms = _PINNED_WITHOUT_MS if is_pinned else _PRICE_MAX_AGE_MS
+    return since_then(context.config.runtime, found_at) <= max_age_ms
 
 
 def _known(context: PaymentContext, mint: Address, max_age_ms: float) -> UsdPrice | None:
@@ -201,10 +205,8 @@ def _search(
         make_room(context.memory.prices)
         context.memory.prices[mint] = (*recent, price)
         return price
-    # Ask anew for a pinned token: it soon has a route again, and no seller makes us ask.
-    if pinned is None:
-        make_room(context.memory.unpriced)
-        context.memory.unpriced[mint] = context.now()
+    make_room(context.memory.unpriced)
+    context.memory.unpriced[mint] = context.now()
     return None
 
 

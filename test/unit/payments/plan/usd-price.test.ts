@@ -148,6 +148,27 @@ describe('the dollar value of an amount that leaves', () => {
     expect(asked).toHaveLength(2);
   });
 
+  it.each([
+    ['five seconds for a pinned token', WSOL_MINT, 5_000],
+    ['a minute for any other', JUNK, 60_000],
+  ])('is not asked for again when there is none: %s', async (_, mint, ms) => {
+    const { core, pass } = coreOn({ price: [1n, 1n], depth: 1n });
+    const none = new QuoteError('no_route', 'None.', {
+      details: { inputMint: '', outputMint: '' },
+    });
+    let asked = 0;
+    const quote = () => Promise.reject(((asked += 1), none));
+    const askOn = () => most({ ...core, prices: { ...core.prices, quote } }, 1n, 9, mint);
+    await askOn();
+    const once = asked;
+    pass(ms);
+    expect(await askOn()).toBeUndefined();
+    expect(asked).toBe(once);
+    pass(1);
+    await askOn();
+    expect(asked).toBe(2 * once);
+  });
+
   it('is par for dollar tokens, without a quote', async () => {
     const asked: bigint[] = [];
     const usdc = pinnedMint(SOLANA_MAINNET, 'USDC')?.mint ?? '';
