@@ -150,14 +150,32 @@ describe('a wallet without enough funds', () => {
   });
 
   it.each([
-    ['is worth too little', { SOL: '0.00005' }, {}],
-    ['is not in swapFrom', { SOL: '0.005' }, { swapFrom: ['USDT'] }],
-  ])('is refused with insufficient_funds when all of its SOL %s', async (_, funds, options) => {
+    ['its SOL is worth too little', { SOL: '0.00005' }, {}, '0.01'],
+    ['its SOL is not in swapFrom', { SOL: '0.005' }, { swapFrom: ['USDT'] }, '0.01'],
+    ['it has an account for the token', { SOL: '0.005', USDC: '0.0099' }, {}, '0.0001'],
+    ['it has an empty account', { SOL: '0.005', USDC: '0' }, {}, '0.01'],
+  ])('is refused with insufficient_funds when %s', async (_, funds, options, missing) => {
     const payer = await payerOn(sandbox, funds, { autoSwap: true, ...options });
-    const error = await refusal(sandbox, payer, 'insufficient_funds', () =>
+    const { details } = await refusal(sandbox, payer, 'insufficient_funds', () =>
       payer.client.fetch(url('/usdc')),
     );
-    expect(error.details).toMatchObject({ required: '10000', available: '0' });
+    expect([details.required, new URL(details.link ?? '').searchParams.get('amount')]).toEqual([
+      '10000',
+      missing,
+    ]);
+  });
+
+  it('is refused with insufficient_funds when Jupiter does not tell soon what SOL is worth', async () => {
+    const silent: typeof fetch = (input, init) =>
+      String(input instanceof Request ? input.url : input).startsWith(sandbox.jupiterUrl)
+        ? new Promise((_, reject) => {
+            const { signal } = input instanceof Request ? input : { ...init };
+            signal?.addEventListener('abort', () => reject(signal.reason as Error));
+          })
+        : fetch(input, init);
+    const options = { autoSwap: true, fetch: silent, timeouts: { jupiter: 60_000 } };
+    const payer = await payerOn(sandbox, { SOL: '0.005' }, options);
+    await refusal(sandbox, payer, 'insufficient_funds', () => payer.client.fetch(url('/usdc')));
   });
 });
 

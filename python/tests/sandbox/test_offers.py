@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import threading
 from typing import Any, Callable, Sequence
 
 import httpx
@@ -15,7 +16,7 @@ from exact_change._solana.tokens import associated_token_address
 from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
 from ..payer import Payer, failure_of
-from ..seller import Seller, offer, selling, terms
+from ..seller import Reply, Seller, offer, selling, terms
 
 
 def refusal(payer: Payer, seller: Seller) -> object:
@@ -187,12 +188,37 @@ def test_raises_insufficient_sol_with_the_sol_that_is_enough(
     assert payer.client.get(seller.url).status_code == 200
 
 
-@pytest.mark.parametrize(("sol", "options"), [("0.00005", {}), ("0.005", {"swap_from": ["USDT"]})])
-def test_raises_insufficient_funds_when_all_of_the_sol_would_not_do(
-    sol: str, options: Any, sandbox: Sandbox, make_payer: MakePayer
+@pytest.mark.parametrize(
+    ("funds", "missing"),
+    [
+        pytest.param({"SOL": "0.00005"}, "0.01", id="its SOL is worth too little"),
+        pytest.param(
+            {"SOL": "0.005", "swap_from": ["USDT"]}, "0.01", id="its SOL is not in swap_from"
+        ),
+        pytest.param(
+            {"SOL": "0.005", "USDC": "0.0099"}, "0.0001", id="it has an account for the token"
+        ),
+        pytest.param({"SOL": "0.005", "USDC": "0"}, "0.01", id="it has an empty account"),
+    ],
+)
+def test_raises_insufficient_funds_for_a_wallet_when(
+    funds: Any, missing: str, sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
-    payer = make_payer(SOL=sol, auto_swap=True, **options)
+    payer = make_payer(auto_swap=True, **funds)
+    error = failure_of(lambda: payer.client.get(f"{sandbox.api_url}/usdc"), "insufficient_funds")
+    assert error.details["required"] == "10000"
+    assert f"?amount={missing}&" in error.details["link"]
+
+
+def test_raises_insufficient_funds_when_jupiter_does_not_tell_soon_what_sol_is_worth(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    ended = threading.Event()
+    jupiter = make_seller(lambda _seen: Reply() if ended.wait(60) else None)
+    payer = make_payer(SOL="0.005", jupiter_url=jupiter.url, auto_swap=True)
     failure_of(lambda: payer.client.get(f"{sandbox.api_url}/usdc"), "insufficient_funds")
+    assert len(jupiter.seen) == 1
+    ended.set()
 
 
 async def test_takes_the_options_of_a_request_for_a_plan(

@@ -54,8 +54,7 @@ export interface FundingOptions extends SearchOptions {
 /**
  * Finds a token to swap from, and a quote that brings the missing amount at least. Brings
  * `policy.minSwap` if that is more and the wallet can afford it. Throws `insufficient_funds`,
- * `insufficient_sol` if the SOL that stays in the wallet would be enough, or the best candidate's
- * reason.
+ * `insufficient_sol` (see `keptSol`), or the best candidate's reason.
  *
  * @param needed - Base units that the wallet has to hold after the swap, for this payment and the
  *   payments that wait with it.
@@ -103,8 +102,11 @@ async function fundingOutOf(
     return all.filter((candidate) => !isPinned(context, candidate.mint));
   });
   const tooShort = async () =>
-    // The error of a swap that failed says more.
-    (except?.size ? undefined : await keptSol(context, holdings, mint, missing, signal)) ??
+    // The error of a swap that failed says more. Of a token that is not pinned, the wallet's account
+    // may be unread, and a seller could make us ask for its price.
+    (except?.size || !isPinned(context, mint)
+      ? undefined
+      : await keptSol(context, holdings, mint, missing, signal)) ??
     noTokenCovers(context, mint, needed, facts);
   if (candidates.length === 0 && (await readOthers()).length === 0) throw await tooShort();
   // Try the larger amount with all candidates first. Otherwise two tokens could be swapped back and

@@ -1,5 +1,6 @@
 import { ceilDiv, WHOLE } from '../../amount.js';
 import type { FundsError } from '../../errors.js';
+import { startDeadline } from '../../internal/abort.js';
 import { WSOL_MINT } from '../../network.js';
 import type { Address } from '../../solana/types.js';
 import type { Holdings } from '../../swaps/quote/candidates.js';
@@ -9,10 +10,15 @@ import type { PaymentContext } from '../context.js';
 import { candidatesIn, priceOf } from './candidate-queue.js';
 import { KEEP_LAMPORTS } from './keep-lamports.js';
 
+/** The most milliseconds to wait for a price that only an error needs. */
+const PRICE_WAIT_MS = 1_000;
+
 /**
  * Returns `insufficient_sol` if the wallet's SOL would bring the missing tokens, but for the SOL
- * that stays in the wallet. Undefined if SOL may not be spent, or is worth too little.
+ * that stays in the wallet. Undefined if SOL may not be spent, is worth too little, or has no known
+ * price; also if the wallet has an account for the token: then it is likely funded with the token.
  *
+ * @param mint - A pinned mint.
  * @param missing - Base units of the mint.
  */
 export async function keptSol(
@@ -22,8 +28,9 @@ export async function keptSol(
   missing: bigint,
   signal: AbortSignal | undefined,
 ): Promise<FundsError | undefined> {
-  if (!maySpendSol(context)) return undefined;
-  const { lamports, wallet } = holdings;
+  const { lamports, wallet, tokens } = holdings;
+  const hasAccount = tokens.some(({ account }) => account.mint === mint);
+  if (hasAccount || !maySpendSol(context)) return undefined;
   const isWrap = mint === WSOL_MINT;
   const spendable = isWrap ? lamports : await solIn(context, holdings, mint);
   if (spendable <= 0n) return undefined;
@@ -58,10 +65,14 @@ async function inputFor(
   signal: AbortSignal | undefined,
 ): Promise<bigint | undefined> {
   const { maxSlippageBps, maxSwapLossBps } = context.config.policy;
-  const [sol, output] = await Promise.all([
-    priceOf(context, WSOL_MINT, signal),
-    priceOf(context, mint, signal),
-  ]);
+  const deadline = startDeadline(PRICE_WAIT_MS, signal);
+  const asking = [WSOL_MINT, mint].map((priced) => priceOf(context, priced, deadline.signal));
+  const [sol, output] = await Promise.all(asking)
+    .catch((error: unknown) => {
+      if (deadline.passed) return [];
+      throw error;
+    })
+    .finally(deadline.end);
   if (sol === undefined || output === undefined) return undefined;
   const worth = sol.amountOf(output.most(missing)) + 1n;
   return ceilDiv(worth * (WHOLE + BigInt(maxSlippageBps + maxSwapLossBps)), WHOLE);

@@ -68,8 +68,8 @@ def find_funding(
 
     The quote brings ``policy.min_swap`` if that is more and the wallet can afford it. ``needed``:
     base units that the wallet must hold after the swap, for this payment and the payments that wait
-    with it. Raises ``insufficient_funds``, ``insufficient_sol`` if the SOL that stays in the wallet
-    would be enough, or the error of the best candidate.
+    with it. Raises ``insufficient_funds``, ``insufficient_sol`` (see ``kept_sol``), or the error
+    of the best candidate.
     """
     holdings = yield from read_all_holdings(context, signal)
     search = _Search(context, holdings, offer, facts, needed, options, signal)
@@ -249,10 +249,14 @@ class _Search(NamedTuple):
 
     def _too_short(self) -> Steps[ExactChangeError]:
         """Returns the error of a wallet whose tokens do not cover the payment."""
-        # The error of a swap that failed says more.
-        if self.options.excluded or not may_spend_sol(self.context):
-            return self._short()
         mint, lamports = self.offer.mint, self.holdings.lamports
+        # A wallet with an account for the token is likely funded with the token.
+        has_account = any(held.account.mint == mint for held in self.holdings.tokens)
+        # The error of a swap that failed says more. A seller could make us ask for the price of a
+        # token that is not pinned.
+        is_other = has_account or not is_pinned(self.context, mint)
+        if self.options.excluded or is_other or not may_spend_sol(self.context):
+            return self._short()
         if mint == WSOL_MINT:
             spendable = lamports
         else:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from .._base.amounts import WHOLE_BPS, ceil_div
 from .._base.network import WSOL_MINT
 from .._base.token_text import sol_text
+from .._kernel.deadline import start_deadline
 from .._kernel.signals import Signal
 from .._kernel.steps import all_of
 from .._kernel.task import Steps
@@ -19,6 +20,8 @@ from .context import PaymentContext
 # Lamports kept for fees and the rent of accounts that a swap may create. The real amounts are
 # checked against the wallet before the signature.
 KEEP_LAMPORTS = 8_000_000
+# The most milliseconds to wait for a price that only an error needs.
+_PRICE_WAIT_MS = 1_000
 
 
 class Sol(NamedTuple):
@@ -40,7 +43,8 @@ def kept_sol(
 ) -> Steps[ExactChangeError | None]:
     """Returns ``insufficient_sol`` if only the SOL that stays in the wallet is in the way.
 
-    None if all of the SOL is worth too little. ``missing``: base units of the mint.
+    None if all of the SOL is worth too little, or has no known price. ``missing``: base units of
+    the mint.
     """
     if held.spendable <= 0:
         return None
@@ -68,9 +72,17 @@ def _input_for(
 ) -> Steps[int | None]:
     """Returns the most lamports that a swap may take, by the prices; None if they are unknown."""
     policy = context.config.policy
-    sol, output = yield from all_of(
-        [price_of(context, token, signal) for token in (WSOL_MINT, mint)]
-    )
+    deadline = yield from start_deadline(_PRICE_WAIT_MS, signal)
+    try:
+        sol, output = yield from all_of(
+            [price_of(context, token, deadline.signal) for token in (WSOL_MINT, mint)]
+        )
+    except Exception:
+        if not deadline.has_passed:
+            raise
+        return None
+    finally:
+        deadline.end()
     if sol is None or output is None:
         return None
     worth = sol.amount_of(output.most(missing)) + 1
