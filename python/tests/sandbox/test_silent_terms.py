@@ -9,14 +9,14 @@ import os
 import socket
 import sys
 import threading
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any, Callable, Iterator
 
 import pytest
 import requests
 
 from exact_change import AsyncClient, Client, ExactChangeError
-from exact_change._http import pieces
+from exact_change._http import pieces, requests_replies
 
 from ..node import Sandbox
 from ..payer import until
@@ -139,6 +139,35 @@ def test_closes_after_the_threads_that_read_the_rest_of_a_refusal(
         assert end_of(lambda: buy(client, silent[1])) == "payment_rejected"
         until("a thread reads the rest", lambda: readers() > others)
     assert readers() <= others
+
+
+@pytest.mark.parametrize("silent", [REFUSAL], indirect=True)
+@pytest.mark.parametrize("inner", [True, False])
+def test_closes_in_time_when_a_socket_of_its_own_kind_brings_a_refusal(
+    inner: bool,
+    silent: tuple[str, str, threading.Event],
+    sandbox: Sandbox,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """urllib3 has such sockets above a plain one, for TLS within TLS and for pyOpenSSL."""
+    others = readers()
+
+    def above(raw: Any) -> Any:
+        return SimpleNamespace(**({"socket": below(raw)} if inner else {}))
+
+    def close() -> None:
+        client.close()
+        is_closed.set()
+
+    below = requests_replies.socket_of
+    client, is_closed = Client(**sandbox.options(sandbox.wallet(USDC="1"))), threading.Event()
+    assert end_of(lambda: by_requests(client, silent[1])) == "payment_rejected"
+    until("a thread reads the rest", lambda: readers() > others)
+    monkeypatch.setattr(requests_replies, "socket_of", above)
+    threading.Thread(target=close, daemon=True).start()
+    assert is_closed.wait(10)
+    if inner:
+        assert readers() <= others
 
 
 @pytest.mark.parametrize("silent", [REFUSAL], indirect=True)

@@ -70,11 +70,16 @@ class BlockingReply(_Reply):
     def dispose(self, hurry: Signal) -> Steps[None]:
         closing = _Closing()
         disposal = yield from start(call(lambda: self._dispose(closing)))
+
+        def cut(_: Signal) -> Steps[None]:
+            yield from call(lambda: self._cut(closing))
+            yield from join(disposal)
+
         try:
             yield from _quickly(lambda _: join(disposal), hurry)
         except Exception:
-            yield from call(lambda: self._cut(closing))
-            yield from _quickly(lambda _: join(disposal))
+            # A cut may wait for the thread that reads, and that thread for the seller.
+            yield from _quickly(cut)
 
     def _dispose(self, closing: _Closing) -> None:
         pieces, rest = self._open(), Rest()
@@ -98,6 +103,8 @@ class BlockingReply(_Reply):
             if closing.is_done:
                 return
             connection = self._connection()
+            # TLS of pyOpenSSL, and TLS within that of a proxy, are no sockets, but have one.
+            connection = getattr(connection, "socket", connection)
             if isinstance(connection, socket.socket):
                 with contextlib.suppress(OSError):
                     # Not the method of TLS, which changes what the reading thread works with.
