@@ -267,15 +267,15 @@ class Client(ClientBase, Closing):
         """
         for engine in self._payer.close():
             threads.run(engine.close())
-        # Calls that begin at this moment are counted by now; later calls are refused.
+        # Calls are counted by now, or refused. No call's end closes what background work reads.
         with self._lock:
-            http = self._http
+            http, self._http = self._http, None
         if http is not None and http.uses == 0 and self._process == os.getpid():
             http.close()
 
     @contextmanager
     def _in_use(self) -> Generator[httpx.Client, None, None]:
-        """Keeps connections open during a call; its end closes them if the client was closed."""
+        """Keeps connections open during a call; its end closes them if a close has let them go."""
         with self._lock:
             http = self._own_http()
             http.uses += 1
@@ -284,7 +284,7 @@ class Client(ClientBase, Closing):
         finally:
             with self._lock:
                 http.uses -= 1
-                is_last = http.uses == 0 and self._payer.is_closed
+                is_last = http.uses == 0 and self._http is not http
             if is_last:
                 http.close()
 

@@ -106,13 +106,14 @@ class Payer:
             return engine
 
     def close(self) -> list[Engine]:
-        """Pays no more calls. Returns the engine of threads, for the caller to close."""
+        """Pays no more calls. Returns the engine of threads, for the caller to close.
+
+        Each close gets it: a second close must not overtake the first.
+        """
         with self._lock:
             self.is_closed = True
-            if self._process != os.getpid():
-                return []
-            thread, self._thread = self._thread, None
-            return [] if thread is None else [thread]
+            engine = self._thread
+            return [] if engine is None or self._process != os.getpid() else [engine]
 
     def close_loop(self) -> list[Engine]:
         """Pays no more calls. Returns the engine of the running loop, for the caller to close."""

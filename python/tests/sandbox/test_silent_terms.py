@@ -9,6 +9,7 @@ import os
 import socket
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from types import FrameType, SimpleNamespace
 from typing import Any, Callable, Iterator
 
@@ -17,10 +18,12 @@ import requests
 
 from exact_change import AsyncClient, Client, ExactChangeError
 from exact_change._http import pieces, requests_replies
+from exact_change._http.replies import BlockingReply
 
+from ..conftest import MakeSeller
 from ..node import Sandbox
 from ..payer import until
-from ..seller import offer, terms
+from ..seller import Reply, offer, terms
 
 HURRY: Any = {"timeouts": {"terms": 200}}
 ENDS = {"in the terms": "timeout", "after the terms": "bought"}
@@ -168,6 +171,47 @@ def test_closes_in_time_when_a_socket_of_its_own_kind_brings_a_refusal(
     assert is_closed.wait(10)
     if inner:
         assert readers() <= others
+
+
+@pytest.mark.parametrize("silent", [REFUSAL], indirect=True)
+def test_leaves_no_thread_behind_when_threads_close_a_client_at_once(
+    silent: tuple[str, str, threading.Event], sandbox: Sandbox
+) -> None:
+    client, others = Client(**sandbox.options(sandbox.wallet(USDC="1"))), readers()
+    assert end_of(lambda: by_client(client, silent[1])) == "payment_rejected"
+    until("a thread reads the rest", lambda: readers() > others)
+    with ThreadPoolExecutor(4) as pool:
+        closes = [pool.submit(client.close) for _ in range(4)]
+    for close in closes:
+        close.result()
+    assert readers() <= others
+
+
+@pytest.mark.parametrize("silent", [REFUSAL], indirect=True)
+def test_leaves_no_thread_behind_when_a_call_ends_while_its_client_closes(
+    silent: tuple[str, str, threading.Event],
+    sandbox: Sandbox,
+    make_seller: MakeSeller,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    client, others = Client(**sandbox.options(sandbox.wallet(USDC="1"))), readers()
+    cut, is_cutting, is_left = BlockingReply._cut, threading.Event(), threading.Event()
+
+    def cut_late(self: BlockingReply, closing: Any) -> None:
+        is_cutting.set()
+        is_left.wait(20)
+        cut(self, closing)
+
+    assert end_of(lambda: by_client(client, silent[1])) == "payment_rejected"
+    until("a thread reads the rest", lambda: readers() > others)
+    monkeypatch.setattr(BlockingReply, "_cut", cut_late)
+    with ThreadPoolExecutor(1) as pool:
+        with client.stream("GET", make_seller(lambda _: Reply()).url):
+            closing = pool.submit(client.close)
+            assert is_cutting.wait(20)
+        is_left.set()
+        closing.result()
+    assert readers() <= others
 
 
 @pytest.mark.parametrize("silent", [REFUSAL], indirect=True)
