@@ -14,7 +14,7 @@ from ._http.own import HttpPort, LoopHttp, ThreadHttp
 from ._kernel.fork import ForkLock
 from ._kernel.hosts import forget_closed, loop_host, this_loop
 from ._kernel.signals import Signal
-from ._kernel.steps import call, outside
+from ._kernel.steps import call
 from ._kernel.task import Steps
 from ._step_log import log_steps, logger
 from .errors import Funds, failure
@@ -68,34 +68,15 @@ class Payer:
                 self._thread = self._make(ThreadHttp(config.http_transport, config.trust_env))
             return self._thread
 
-    async def on_loop(
-        self,
-        work: Callable[[Engine], Steps[T]],
-        signal: Signal | None = None,
-        unused: Callable[[T], Steps[Any]] | None = None,
-        funds: Funds = "untouched",
-    ) -> T:
-        """Runs steps of the running loop's engine to their end, as :meth:`LoopHost.run` does.
+    async def loop_engine(self, funds: Funds = "untouched") -> Engine:
+        """Returns the engine of the running loop, and creates it if it is missing.
 
         See :meth:`check_open` for ``funds``.
         """
-        loop = this_loop()
-        engine = self._loop_engine(loop, funds) if _is_loaded else None
-
-        def steps() -> Steps[T]:
-            if engine is not None:
-                return (yield from work(engine))
-            yield from call(_load)
-            engines: list[Engine] = []
-            # Create the engine outside of a turn: a thread that creates its engine, and so holds
-            # the lock, may be waiting for a turn.
-            yield from outside(lambda: engines.append(self._loop_engine(loop, funds)))
-            return (yield from work(engines[0]))
-
         self.check_open(funds)
-        return await loop_host().run(steps(), signal, unused)
-
-    def _loop_engine(self, loop: asyncio.AbstractEventLoop, funds: Funds) -> Engine:
+        if not _is_loaded:
+            await loop_host().run(call(_load))
+        loop = this_loop()
         with self._lock:
             self._check(funds)
             engine = self._loops.get(loop)
@@ -104,6 +85,16 @@ class Payer:
                 http = LoopHttp(self.config.http_transport, self.config.trust_env)
                 engine = self._loops[loop] = self._make(http)
             return engine
+
+    async def on_loop(
+        self,
+        work: Callable[[Engine], Steps[T]],
+        signal: Signal | None = None,
+        unused: Callable[[T], Steps[Any]] | None = None,
+    ) -> T:
+        """Runs steps of the running loop's engine to their end, as :meth:`LoopHost.run` does."""
+        engine = await self.loop_engine()
+        return await loop_host().run(work(engine), signal, unused)
 
     def close(self) -> list[Engine]:
         """Pays no more calls. Returns the engine of threads, for the caller to close.

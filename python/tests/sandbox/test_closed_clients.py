@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
+import threading
 from typing import Any, Callable
 
 import httpx
 import pytest
 import requests
 
-from exact_change import AsyncClient, ExactChangeError
+from exact_change import AsyncClient, ExactChangeError, _payer
 
 from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
@@ -59,5 +61,28 @@ async def test_says_that_funds_are_uncertain_on_an_event_loop(
         await client.aclose()
         with pytest.raises(ExactChangeError) as closed:
             await http.get(seller.url)
+        assert (closed.value.code, closed.value.funds) == ("client_closed", "uncertain")
+        assert (await http.get(f"{seller.url}/free")).status_code == 200
+
+
+async def test_frees_the_connection_of_a_402_if_it_is_closed_while_the_library_loads(
+    make_seller: MakeSeller, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load() -> None:
+        is_loading.set()
+        is_closed.wait(20)
+
+    is_loading, is_closed = threading.Event(), threading.Event()
+    monkeypatch.setattr(_payer, "_is_loaded", False)
+    monkeypatch.setattr(_payer, "_load", load)
+    seller = make_seller(answering_no_payment(sandbox))
+    client = AsyncClient(**sandbox.options(sandbox.wallet(USDC="1")))
+    async with httpx.AsyncClient(transport=client.transport(limits=ONE), timeout=10) as http:
+        call = asyncio.ensure_future(http.get(seller.url))
+        await asyncio.get_running_loop().run_in_executor(None, is_loading.wait, 20)
+        await client.aclose()
+        is_closed.set()
+        with pytest.raises(ExactChangeError) as closed:
+            await call
         assert (closed.value.code, closed.value.funds) == ("client_closed", "uncertain")
         assert (await http.get(f"{seller.url}/free")).status_code == 200

@@ -7,9 +7,8 @@ import time
 
 import httpx
 
-from .._kernel.hosts import threads
+from .._kernel.hosts import loop_host, threads
 from .._payer import Payer
-from ..errors import ExactChangeError
 from .ahead import aclose_late, close_late, engine_for, run_ahead, run_ahead_on_loop
 from .calls import (
     HttpxCall,
@@ -107,16 +106,13 @@ class AsyncPayingTransport(httpx.AsyncBaseTransport):
                 note_hop(request, unpaid, call)
                 return unpaid
             try:
-                self._payer.check_open("uncertain")
-            except ExactChangeError:
+                engine = await self._payer.loop_engine("uncertain")
+            except (Exception, asyncio.CancelledError):
                 await unpaid.aclose()
                 raise
             reply = LoopReply(unpaid, call.asked_at, request.method)
-            answer = await self._payer.on_loop(
-                lambda engine: engine.answer(call, reply, options),
-                call.signal,
-                aclose_late,
-                "uncertain",
+            answer = await loop_host().run(
+                engine.answer(call, reply, options), call.signal, aclose_late
             )
         response: httpx.Response = answer.native
         return response
