@@ -91,7 +91,8 @@ export interface Client {
    * Asks the chain about payments that an earlier run left open, and frees attempts that the run
    * only reserved. Returns the changes since the last call of `resume`, also those that a payment
    * made meanwhile: the receipt of each decided payment, and a record of each freed attempt. Throws
-   * with `funds: 'uncertain'` if the journal or each node fails: what is open may still land.
+   * with `funds: 'uncertain'` if the journal or each node fails, or if the client is closed: what is
+   * open may still land.
    */
   resume(): Promise<(Receipt | FreedReceipt)[]>;
   /** Returns how much of each cap is used. */
@@ -149,17 +150,13 @@ export function buildClient(
     if (logger !== undefined) steps?.logSteps(events, logger, config.network);
     return loaded;
   });
-  const checkOpen = (funds: Funds): void => {
-    if (closed)
+  const engine = async (signal?: AbortSignal, funds: Funds = 'untouched'): Promise<Engine> => {
+    const started = closed ? undefined : await start(signal);
+    if (started === undefined || closed)
       throw new ConfigError('client_closed', 'This client is closed. Create a new one.', {
         details: {},
         funds,
       });
-  };
-  const engine = async (signal?: AbortSignal, funds: Funds = 'untouched'): Promise<Engine> => {
-    checkOpen(funds);
-    const started = await start(signal);
-    checkOpen(funds);
     return started;
   };
   const detect = async (response: Response, signal?: AbortSignal) => {
@@ -244,7 +241,7 @@ export function buildClient(
     async *receipts(filter = {}) {
       yield* (await engine()).receipts(filter);
     },
-    resume: async () => (await engine()).resume(),
+    resume: async () => (await engine(undefined, 'uncertain')).resume(),
     spent: async () => (await engine()).spent(),
     on: events.on,
     warm: async () => (await engine()).warm(),

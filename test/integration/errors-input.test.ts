@@ -385,8 +385,10 @@ describe('a call after close()', () => {
       expect(error.name).toBe('ConfigError');
     }
     // An equal call may have paid before, and a closed client reads no journal.
-    const unread = await failureOf(payer.client.fetch(url('/usdc')), 'client_closed');
-    expect(unread).toMatchObject({ name: 'ConfigError', funds: 'uncertain', retry: 'never' });
+    for (const call of [() => payer.client.fetch(url('/usdc')), () => payer.client.resume()]) {
+      const unread = await failureOf(call(), 'client_closed');
+      expect(unread).toMatchObject({ name: 'ConfigError', funds: 'uncertain', retry: 'never' });
+    }
     expect((await payer.client.fetch(url('/free'))).status).toBe(200);
   });
 });

@@ -148,6 +148,8 @@ class AsyncClient(ClientBase, AsyncClosing):
         """See :meth:`exact_change.Client.plan`."""
         from ._http.replies import LoopReply
 
+        # A plan pays nothing, so it leaves the funds untouched.
+        self._payer.check_open()
         http = self._own_http()
         send_options = {
             name: options.pop(name) for name in ("follow_redirects", "auth") if name in options
@@ -205,7 +207,8 @@ class AsyncClient(ClientBase, AsyncClosing):
 
     async def resume(self) -> list[Receipt | FreedReceipt]:
         """See :meth:`exact_change.Client.resume`."""
-        return await self._payer.on_loop(lambda engine: engine.resume())
+        engine = await self._payer.loop_engine("uncertain")
+        return await loop_host().run(engine.resume())
 
     async def spent(self) -> list[CapUse]:
         """Returns how much of each cap is used."""
@@ -237,7 +240,7 @@ class AsyncClient(ClientBase, AsyncClosing):
 
     def _own_http(self) -> _Http:
         """Returns the client of this process and loop: a loop owns the connections that it made."""
-        self._payer.check_open()
+        self._payer.check_open("uncertain")
         if self._process != os.getpid():
             self._process = os.getpid()
             self._https = weakref.WeakKeyDictionary()

@@ -179,13 +179,13 @@ class Client(ClientBase, Closing):
         send_options = {
             name: options.pop(name) for name in ("follow_redirects", "auth") if name in options
         }
-        extended, signal = unpaid_options(options)
+        # First, because a plan pays nothing, so that a closed client leaves the funds untouched.
+        engine, (extended, signal) = self._payer.thread_engine(), unpaid_options(options)
         with self._in_use() as http:
             request = http.build_request(method, url, extensions=extended, **options)
             response = http.send(request, stream=True, **send_options)
             try:
                 reply, at = ThreadReply(response, bare(response.url), method), bare(response.url)
-                engine = self._payer.thread_engine()
                 return threads.run(engine.plan(reply, at, method, signal), signal)
             finally:
                 response.close()
@@ -250,7 +250,7 @@ class Client(ClientBase, Closing):
         also changes that a payment made first: the receipt of each decided payment, and a record of
         each freed attempt.
         """
-        return threads.run(self._payer.thread_engine().resume())
+        return threads.run(self._payer.thread_engine("uncertain").resume())
 
     def spent(self) -> list[CapUse]:
         """Returns how much of each cap is used."""
@@ -290,7 +290,7 @@ class Client(ClientBase, Closing):
 
     def _own_http(self) -> _Http:
         """Returns the client of this process: a child must not write on its parent's sockets."""
-        self._payer.check_open()
+        self._payer.check_open("uncertain")
         if self._http is None or self._process != os.getpid():
             self._process = os.getpid()
             self._http = _Http(

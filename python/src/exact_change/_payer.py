@@ -116,8 +116,8 @@ class Payer:
     def check_open(self, funds: Funds = "untouched") -> None:
         """Raises ``client_closed`` after a close.
 
-        ``funds`` are uncertain for a call that was answered with 402: no journal has been asked for
-        a payment of an equal call.
+        ``funds`` are uncertain for a call and a resume: a closed client reads no journal, and a
+        payment of an equal call, or an open payment, may be in it.
         """
         if self.is_closed:
             text = "This client is closed. Create a new one."

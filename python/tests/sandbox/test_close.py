@@ -158,7 +158,7 @@ def test_answers_a_call_that_another_thread_closes_the_client_under(
 
     monkeypatch.setattr(ForkLock, "__exit__", leave_and_close)
     assert client.get(seller.url).status_code == 200
-    assert failure_of(lambda: client.get(seller.url), "client_closed").funds == "untouched"
+    assert failure_of(lambda: client.get(seller.url), "client_closed").funds == "uncertain"
 
 
 async def test_returns_the_answer_of_a_task_whose_payment_was_sent_before_the_client_closed(

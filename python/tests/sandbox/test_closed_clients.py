@@ -65,6 +65,27 @@ async def test_says_that_funds_are_uncertain_on_an_event_loop(
         assert (await http.get(f"{seller.url}/free")).status_code == 200
 
 
+def test_says_whether_funds_are_uncertain_in_each_method(make_payer: MakePayer) -> None:
+    client, url = make_payer().client, "https://seller.example"
+    client.close()
+    methods = (lambda: client.get(url), client.resume, lambda: client.plan(url), client.spent)
+    found = [failure_of(method, "client_closed").funds for method in methods]
+    assert found == ["uncertain", "uncertain", "untouched", "untouched"]
+
+
+async def test_says_whether_funds_are_uncertain_in_each_method_on_an_event_loop(
+    sandbox: Sandbox,
+) -> None:
+    client, url = AsyncClient(**sandbox.options(sandbox.wallet())), "https://seller.example"
+    await client.aclose()
+    found: list[str] = []
+    for method in (lambda: client.get(url), client.resume, lambda: client.plan(url), client.spent):
+        with pytest.raises(ExactChangeError, match="closed") as closed:
+            await method()
+        found.append(closed.value.funds)
+    assert found == ["uncertain", "uncertain", "untouched", "untouched"]
+
+
 async def test_frees_the_connection_of_a_402_if_it_is_closed_while_the_library_loads(
     make_seller: MakeSeller, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
