@@ -6,6 +6,7 @@ import os
 import sys
 from typing import cast
 
+from ._base.hidden import Hidden
 from ._base.options import refuse
 from ._journal.durable import DurableJournal
 
@@ -68,6 +69,8 @@ def postgres_journal(
     _refuse_windows()
     from ._journal.postgres.journal import PostgresJournal
 
+    if isinstance(address, str):
+        address = Hidden(address)
     # The name does not quote the address, because it holds a password.
     return DurableJournal(PostgresJournal(address, schema, timeout_ms), "postgres_journal(...)")
 

@@ -52,16 +52,21 @@ class _Caller:
         http_transport: Any = None,
         trust_env: bool = False,
     ) -> None:
-        self._base_url = parse_service_url("api_url", api_url)
-        self._headers = [(name, Hidden(value)) for name, value in (headers or {}).items()]
-        self._timeout_ms = parse_ms("timeout", timeout * 1000)
+        try:
+            self._base_url = parse_service_url("api_url", api_url)
+            self._headers = [(name, Hidden(value)) for name, value in (headers or {}).items()]
+            self._timeout_ms = parse_ms("timeout", timeout * 1000)
+            hide_headers(headers or {})
+            if api_key is not None:
+                hide_key(api_key)
+                self._headers.append(bearer(api_key))
+        except BaseException as error:
+            # So that no frame of a traceback holds a key: some loggers print the values of frames.
+            del api_url, api_key, headers
+            raise error.with_traceback(None) from None
         self._transport = http_transport
         self._trust_env = trust_env
         self._begin()
-        hide_headers(headers or {})
-        if api_key is not None:
-            hide_key(api_key)
-            self._headers.append(bearer(api_key))
 
     def _begin(self) -> None:
         """Begins without connections."""

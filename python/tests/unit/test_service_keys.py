@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterator, Mapping
 import httpx
 import pytest
 
-from exact_change import Client, ExactChangeError, Service
+from exact_change import AsyncService, Client, ExactChangeError, Service, postgres_journal
 from exact_change._base.hidden import Hidden
 
 KEY = "key-0123456789-abcdef"
@@ -84,6 +84,38 @@ def test_shows_no_key_in_frames_of_the_library_when_a_request_to_a_service_fails
             with pytest.raises(ExactChangeError) as caught:
                 call()
             assert not [frame for frame in own_frames(caught.value) if KEY in frame]
+
+
+@pytest.mark.parametrize("kind", [Service, AsyncService])
+@pytest.mark.parametrize(
+    "wrong", [{"timeout": -1}, {"timeout": "long"}, {"api_url": f"http://service.example/{KEY}"}]
+)
+def test_shows_no_key_in_frames_of_the_library_when_an_argument_of_a_service_is_wrong(
+    kind: Callable[..., Any], wrong: Mapping[str, Any]
+) -> None:
+    given = {"api_url": f"https://service.example/{KEY}", "api_key": KEY, "headers": {"x": KEY}}
+    with pytest.raises((ExactChangeError, TypeError)) as caught:
+        kind(**{**given, **wrong})
+    assert not [frame for frame in own_frames(caught.value) if KEY in frame]
+
+
+@pytest.mark.parametrize("wrong", [{"timeout_ms": 0}, {"address": f"user:{KEY}@db/x"}])
+def test_shows_no_key_in_frames_of_the_library_when_an_argument_of_a_journal_is_wrong(
+    wrong: Mapping[str, Any],
+) -> None:
+    given: Any = {"address": f"postgres://user:{KEY}@127.0.0.1:1/x", **wrong}
+    with pytest.raises(ExactChangeError) as caught:
+        postgres_journal(**given)
+    assert not [frame for frame in own_frames(caught.value) if KEY in frame]
+
+
+def test_shows_no_key_in_frames_of_the_library_when_a_database_refuses() -> None:
+    address = f"postgres://user:{KEY}@127.0.0.1:1/x"
+    with Client(wallet_seed=bytes(32), journal=postgres_journal(address)) as client:
+        with pytest.raises(ExactChangeError) as caught:
+            client.receipts()
+    assert caught.value.code == "journal_unavailable"
+    assert not [frame for frame in own_frames(caught.value) if KEY in frame]
 
 
 def test_sends_hidden_texts_as_they_are() -> None:
