@@ -90,7 +90,7 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
     remedy: 'Fund the wallet (`details.link`), or turn `autoSwap` on',
   },
   insufficient_sol: {
-    when: 'The wallet holds too little SOL for fees, for rent, or to leave 0.008 SOL',
+    when: 'The wallet holds too little SOL for fees and rent',
     remedy: 'Send SOL until the wallet holds `details.requiredLamports`',
   },
   payee_account_missing: {

@@ -24,11 +24,10 @@ export async function candidatesIn(
   holdings: Holdings,
   mint: Address,
   except: ReadonlySet<Address> = new Set(),
-  keepLamports = KEEP_LAMPORTS,
 ): Promise<readonly Candidate[]> {
   return orderCandidates(holdings, {
     outputMint: mint,
-    keepLamports,
+    keepLamports: KEEP_LAMPORTS,
     swapFrom: context.config.swapFrom,
     reserved: await reservedOf(context, holdings),
   }).filter((candidate) => !except.has(candidate.mint));

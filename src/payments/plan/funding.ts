@@ -25,7 +25,6 @@ import {
 import { cheapestOfAll, findTogether, foundAlone } from './cheapest.js';
 import { readFirstHoldings, readAllHoldings } from './holdings.js';
 import { KEEP_LAMPORTS } from './keep-lamports.js';
-import { keptSol, maySpendSol } from './kept-sol.js';
 import { noneIfFailed } from './none-if-failed.js';
 import { outdateHoldings } from './pinned-holdings.js';
 import type { OwnFacts } from './offer-accounts.js';
@@ -53,8 +52,8 @@ export interface FundingOptions extends SearchOptions {
 
 /**
  * Finds a token to swap from, and a quote that brings the missing amount at least. Brings
- * `policy.minSwap` if that is more and the wallet can afford it. Throws `insufficient_funds`,
- * `insufficient_sol` (see `keptSol`), or the best candidate's reason.
+ * `policy.minSwap` if that is more and the wallet can afford it. Throws `insufficient_funds`, or the
+ * best candidate's reason.
  *
  * @param needed - Base units that the wallet has to hold after the swap, for this payment and the
  *   payments that wait with it.
@@ -101,14 +100,8 @@ async function fundingOutOf(
     const all = await candidatesIn(context, await readAllHoldings(context, signal), mint, except);
     return all.filter((candidate) => !isPinned(context, candidate.mint));
   });
-  const tooShort = async () =>
-    // The error of a swap that failed says more. Of a token that is not pinned, the wallet's account
-    // may be unread, and a seller could make us ask for its price.
-    (except?.size || !isPinned(context, mint)
-      ? undefined
-      : await keptSol(context, holdings, mint, missing, signal)) ??
-    noTokenCovers(context, mint, needed, facts);
-  if (candidates.length === 0 && (await readOthers()).length === 0) throw await tooShort();
+  if (candidates.length === 0 && (await readOthers()).length === 0)
+    throw noTokenCovers(context, mint, needed, facts);
   // Try the larger amount with all candidates first. Otherwise two tokens could be swapped back and
   // forth by candidates that afford no more than this payment.
   const amounts = await amountsFor(context, mint, facts, missing, exact, signal);
@@ -153,7 +146,10 @@ async function fundingOutOf(
     if (!tried.reasons.some(({ code }) => code === 'insufficient_funds')) break;
   }
   // Throw the best candidate's reason, unless that candidate only holds too little.
-  throw tried.reasons.find(({ code }) => code !== 'insufficient_funds') ?? (await tooShort());
+  throw (
+    tried.reasons.find(({ code }) => code !== 'insufficient_funds') ??
+    noTokenCovers(context, mint, needed, facts)
+  );
 }
 
 /** Returns the native SOL to wrap; undefined if it may not be wrapped or is too little. */
@@ -164,7 +160,8 @@ async function wrapOf(
   missing: bigint,
   { signal, except, exact }: FundingOptions,
 ): Promise<Funding | undefined> {
-  if (!maySpendSol(context) || except?.has(WSOL_MINT) === true) return undefined;
+  const { swapFrom } = context.config;
+  if (swapFrom?.includes(WSOL_MINT) === false || except?.has(WSOL_MINT) === true) return undefined;
   const native = lamports - KEEP_LAMPORTS;
   const asking = amountsFor(context, WSOL_MINT, facts, missing, exact, signal);
   // A wrap needs no price.

@@ -3,8 +3,10 @@ import { FundsError } from '../../errors.js';
 import type { Owner } from '../../journal/types.js';
 import type { Offer } from '../../protocols/types.js';
 import type { Address } from '../../solana/types.js';
-import { amountText, fundingLink } from '../../token-text.js';
+import { WSOL_MINT } from '../../network.js';
+import { amountText, fundingLink, solText } from '../../token-text.js';
 import { ownerOf, type PaymentContext } from '../context.js';
+import { KEEP_LAMPORTS } from './keep-lamports.js';
 import type { OwnFacts } from './offer-accounts.js';
 
 /** @param autoSwap - Whether a swap was possible: if not, the error advises to allow it. */
@@ -35,13 +37,16 @@ export function noTokenCovers(
 ): FundsError {
   const owner = ownerOf(context);
   const need = amountText(owner.network, mint, needed, facts.decimals);
-  const allowed = context.config.swapFrom === undefined ? '' : 'of swapFrom that ';
+  const { swapFrom } = context.config;
+  const allowed = swapFrom === undefined ? '' : 'of swapFrom that ';
+  const kept =
+    swapFrom?.includes(WSOL_MINT) === false ? '' : `, beyond ${solText(KEEP_LAMPORTS)} for fees,`;
   return tooLittle(
     owner,
     mint,
     needed,
     facts,
-    `The payment needs ${need}, ${holding(owner, mint, facts)}, and no token ${allowed}it holds is worth the difference. Fund the wallet`,
+    `The payment needs ${need}, ${holding(owner, mint, facts)}, and no token ${allowed}it holds${kept} is worth the difference. Fund the wallet`,
   );
 }
 

@@ -79,27 +79,10 @@ export function checkBudget(
   }
   const required = requiredLamports(budget, walletMinimum);
   if (available >= required) return;
-  const use = budget.wrapped > 0n ? ', rent and what it sells' : ' and rent';
-  throw tooLittleSol(
-    wallet,
-    required,
-    available,
-    `The swap needs ${solText(required)} for network fees${use}; the wallet ${wallet} can spend ${solText(available)}.`,
-  );
-}
-
-/** @param need - What the wallet needs the SOL for, as sentences. */
-export function tooLittleSol(
-  wallet: Address,
-  required: bigint,
-  available: bigint,
-  need: string,
-): FundsError<'insufficient_sol'> {
-  const missing = required - available;
-  const link = solLink(wallet, missing);
-  return new FundsError(
+  const link = solLink(wallet, required - available);
+  throw new FundsError(
     'insufficient_sol',
-    `${need} Send it at least ${solText(missing)} (${link}).`,
+    `The swap needs ${solText(required)} for network fees${budget.wrapped > 0n ? ', rent and what it sells' : ' and rent'}; the wallet ${wallet} can spend ${solText(available)}. Send it at least ${solText(required - available)} (${link}).`,
     {
       details: {
         requiredLamports: required.toString(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from typing import Callable, NamedTuple, Sequence, TypeVar
+from typing import Callable, Mapping, NamedTuple, Sequence, TypeVar
 
 from .._base.amounts import U64_MAX
 from .._base.network import WSOL_MINT, PinnedMint, pinned_mint
@@ -13,6 +13,7 @@ from .._kernel.signals import Signal, follow
 from .._kernel.steps import all_of, done, ensure
 from .._kernel.task import Steps
 from .._solana.address import Address
+from .._solana.tokens import associated_token_address
 from .._swap.candidates import Candidate, CandidateChoice, Holdings, order_candidates
 from .._swap.types import SwapQuote
 from .._x402.types import Offer
@@ -28,13 +29,12 @@ from .candidates import (
 from .cheapest import Tried, cheapest_of_all, find_together, found_in
 from .context import PaymentContext
 from .funds import Funding, funded_by
-from .holdings import outdate_holdings, read_all_holdings, reserved_of
-from .kept_sol import KEEP_LAMPORTS, Sol, kept_sol, may_spend_sol
+from .holdings import outdate_holdings, read_all_holdings
 from .offer_accounts import OfferFacts
 from .prices import usd_price_of
 from .relay import with_relay
 from .service_plan import ask_service_plan
-from .short import no_token_covers, outdate_balance
+from .short import KEEP_LAMPORTS, no_token_covers, outdate_balance
 from .swap_quote import check_available, quote_for_payment
 
 T = TypeVar("T")
@@ -68,8 +68,7 @@ def find_funding(
 
     The quote brings ``policy.min_swap`` if that is more and the wallet can afford it. ``needed``:
     base units that the wallet must hold after the swap, for this payment and the payments that wait
-    with it. Raises ``insufficient_funds``, ``insufficient_sol`` (see ``kept_sol``), or the error
-    of the best candidate.
+    with it. Raises ``insufficient_funds``, or the error of the best candidate.
     """
     holdings = yield from read_all_holdings(context, signal)
     search = _Search(context, holdings, offer, facts, needed, options, signal)
@@ -95,22 +94,21 @@ class _Search(NamedTuple):
 
     def run(self) -> Steps[Funding]:
         mint = self.offer.mint
-        takes_sol = may_spend_sol(self.context) and WSOL_MINT not in self.options.excluded
-        if mint == WSOL_MINT and takes_sol:
+        swap_from = self.context.config.swap_from
+        takes_sol = swap_from is None or WSOL_MINT in swap_from
+        if mint == WSOL_MINT and takes_sol and WSOL_MINT not in self.options.excluded:
             wrapping = yield from self._wrap()
             if wrapping is not None:
                 return wrapping
-        candidates = yield from self._candidates(KEEP_LAMPORTS)
+        choice = CandidateChoice(mint, KEEP_LAMPORTS, swap_from, (yield from self._reserved()))
+        candidates = [
+            candidate
+            for candidate in order_candidates(self.holdings, choice)
+            if candidate.mint not in self.options.excluded
+        ]
         if not candidates:
-            raise (yield from self._too_short())
+            raise self._short()
         return (yield from self._first_of(candidates, (yield from self._amounts())))
-
-    def _candidates(self, keep_lamports: int) -> Steps[list[Candidate]]:
-        reserved = yield from reserved_of(self.context, self.holdings)
-        swap_from = self.context.config.swap_from
-        choice = CandidateChoice(self.offer.mint, keep_lamports, swap_from, reserved)
-        ordered = order_candidates(self.holdings, choice)
-        return [token for token in ordered if token.mint not in self.options.excluded]
 
     @property
     def _missing(self) -> int:
@@ -165,9 +163,7 @@ class _Search(NamedTuple):
                 break
         # The best candidate's error says the most, unless it is worth too little.
         best = next((error for error in reasons if error.code != "insufficient_funds"), None)
-        if best is None:
-            best = yield from self._too_short()
-        raise best
+        raise self._short() if best is None else best
 
     def _search_later(
         self, queue: CandidateQueue, amount: int, signal: Signal
@@ -247,25 +243,19 @@ class _Search(NamedTuple):
         min_swap = 0 if price is None else price.amount_of(context.config.policy.min_swap)
         return [min_swap, missing] if missing < min_swap <= U64_MAX else [missing]
 
-    def _too_short(self) -> Steps[ExactChangeError]:
-        """Returns the error of a wallet whose tokens do not cover the payment."""
-        mint, lamports = self.offer.mint, self.holdings.lamports
-        # A wallet with an account for the token is likely funded with the token.
-        has_account = any(held.account.mint == mint for held in self.holdings.tokens)
-        # The error of a swap that failed says more. A seller could make us ask for the price of a
-        # token that is not pinned.
-        is_other = has_account or not is_pinned(self.context, mint)
-        if self.options.excluded or is_other or not may_spend_sol(self.context):
-            return self._short()
-        if mint == WSOL_MINT:
-            spendable = lamports
-        else:
-            tokens = yield from self._candidates(0)
-            spendable = next((token.available for token in tokens if token.mint == WSOL_MINT), 0)
-        kept = yield from kept_sol(
-            self.context, mint, self._missing, Sol(lamports, spendable), self.signal
-        )
-        return self._short() if kept is None else kept
+    def _reserved(self) -> Steps[Mapping[Address, int]]:
+        """Returns the base units that payments in flight hold, by mint."""
+        ledger, wallet = self.context.ledger, self.holdings.wallet
+        reserved: dict[Address, int] = {}
+        for address, account in self.holdings.tokens:
+            # Any wallet may create a second account of a token and give it to this wallet.
+            held = yield from ledger.held(address)
+            reserved[account.mint] = reserved.get(account.mint, 0) + held
+        pinned = pinned_mint(self.context.config.network, WSOL_MINT)
+        if pinned is not None:
+            wrapped = associated_token_address(wallet, WSOL_MINT, pinned.token_program)
+            reserved[WSOL_MINT] = yield from ledger.held(wrapped)
+        return reserved
 
     def _short(self) -> ExactChangeError:
         return no_token_covers(self.context, self.offer.mint, self.needed, self.facts)

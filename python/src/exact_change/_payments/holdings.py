@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Mapping, Sequence
+from typing import Sequence
 
-from .._base.network import WSOL_MINT, PinnedMint, pinned_mint
+from .._base.network import PinnedMint
 from .._base.runtime import since_then
 from .._kernel.signals import Signal
 from .._kernel.steps import both, join, start
 from .._kernel.task import Steps, Task
-from .._solana.address import Address
 from .._solana.tokens import associated_token_address, decode_token_account
 from .._swap.candidates import Holding, Holdings
 from .context import PaymentContext
@@ -72,18 +71,3 @@ def read_holdings(
     (wallet_account,) = native.accounts
     lamports = 0 if wallet_account is None else wallet_account.lamports
     return Holdings(context.config.network, wallet, lamports, tokens)
-
-
-def reserved_of(context: PaymentContext, holdings: Holdings) -> Steps[Mapping[Address, int]]:
-    """Returns the base units that payments in flight hold, by mint."""
-    ledger = context.ledger
-    reserved: dict[Address, int] = {}
-    for address, account in holdings.tokens:
-        # Any wallet may create a second account of a token and give it to this wallet.
-        held = yield from ledger.held(address)
-        reserved[account.mint] = reserved.get(account.mint, 0) + held
-    pinned = pinned_mint(context.config.network, WSOL_MINT)
-    if pinned is not None:
-        wrapped = associated_token_address(holdings.wallet, WSOL_MINT, pinned.token_program)
-        reserved[WSOL_MINT] = yield from ledger.held(wrapped)
-    return reserved

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from .._base.token_text import amount_text, funding_link
+from .._base.network import WSOL_MINT
+from .._base.token_text import amount_text, funding_link, sol_text
 from .._journal.balances import Fresh
 from .._journal.types import Owner
 from .._kernel.steps import quiet
@@ -14,6 +15,10 @@ from .._x402.types import Offer
 from ..errors import ExactChangeError, failure
 from .context import PaymentContext
 from .offer_accounts import OfferFacts
+
+# Lamports that a payment out of SOL leaves in the wallet for fees, and for the rent of accounts
+# that a swap may create. The real amounts are checked against the wallet before the signature.
+KEEP_LAMPORTS = 8_000_000
 
 
 def too_little_held(
@@ -35,11 +40,14 @@ def no_token_covers(
 ) -> ExactChangeError:
     """Returns the error if also no token that may be swapped is worth the difference."""
     owner = context.owner
-    allowed = "" if context.config.swap_from is None else "of swap_from that "
+    swap_from = context.config.swap_from
+    allowed = "" if swap_from is None else "of swap_from that "
+    takes_sol = swap_from is None or WSOL_MINT in swap_from
+    kept = f", beyond {sol_text(KEEP_LAMPORTS)} for fees," if takes_sol else ""
     need = amount_text(owner.network, mint, needed, facts.decimals)
     message = (
         f"The payment needs {need}, {_holding(owner, mint, facts)}, and no token "
-        f"{allowed}it holds is worth the difference. Fund the wallet"
+        f"{allowed}it holds{kept} is worth the difference. Fund the wallet"
     )
     return _too_little(owner, mint, needed, facts, message)
 

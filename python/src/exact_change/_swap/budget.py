@@ -8,7 +8,7 @@ from .._base.amounts import ceil_div
 from .._base.network import WSOL_MINT
 from .._base.token_text import funding_link, sol_text
 from .._solana.address import Address
-from ..errors import ExactChangeError, failure
+from ..errors import failure
 
 # Lamports of one signature; the wallet is the only signer of a swap.
 SIGNATURE_LAMPORTS = 5_000
@@ -94,26 +94,16 @@ def check_budget(
         )
     required = budget.required(wallet_minimum)
     if available < required:
+        link = funding_link(wallet, WSOL_MINT, required - available, 9)
         needs = "network fees" + (", rent and what it sells" if budget.wrapped else " and rent")
-        raise too_little_sol(
-            wallet,
-            required,
-            available,
+        raise failure(
+            "insufficient_sol",
             f"The swap needs {sol_text(required)} for {needs}; the wallet {wallet} "
-            f"can spend {sol_text(available)}.",
+            f"can spend {sol_text(available)}. Send it at least "
+            f"{sol_text(required - available)} ({link}).",
+            {
+                "required_lamports": str(required),
+                "available_lamports": str(available),
+                "link": link,
+            },
         )
-
-
-def too_little_sol(wallet: Address, required: int, available: int, need: str) -> ExactChangeError:
-    """Returns ``insufficient_sol``; ``need`` says what the SOL is for, as sentences."""
-    missing = required - available
-    link = funding_link(wallet, WSOL_MINT, missing, 9)
-    return failure(
-        "insufficient_sol",
-        f"{need} Send it at least {sol_text(missing)} ({link}).",
-        {
-            "required_lamports": str(required),
-            "available_lamports": str(available),
-            "link": link,
-        },
-    )
