@@ -209,7 +209,7 @@ describe('client.plan', () => {
 
   it.each([
     ['/expensive', { SOL: '0.5' }, 'amount_over_limit'],
-    ['/usdc', { SOL: '0.001' }, 'insufficient_sol'],
+    ['/usdc', { SOL: '0.001' }, 'insufficient_funds'],
     ['/no-account', { USDC: '1' }, 'payee_account_missing'],
   ] as const)('rejects for %s with the error of fetch', async (path, funds, code) => {
     const client = clientFor(await sandbox.createWallet(funds));
