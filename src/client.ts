@@ -152,12 +152,11 @@ export function buildClient(
   });
   const engine = async (signal?: AbortSignal, funds: Funds = 'untouched'): Promise<Engine> => {
     const started = closed ? undefined : await start(signal);
-    if (started === undefined || closed)
-      throw new ConfigError('client_closed', 'This client is closed. Create a new one.', {
-        details: {},
-        funds,
-      });
-    return started;
+    if (started !== undefined && !closed) return started;
+    throw new ConfigError('client_closed', 'This client is closed. Create a new one.', {
+      details: {},
+      funds,
+    });
   };
   const detect = async (response: Response, signal?: AbortSignal) => {
     if (response.status !== 402) return undefined;
