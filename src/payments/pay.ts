@@ -136,7 +136,7 @@ export async function asPurchase<T extends Response | undefined>(
       fingerprint,
       ...(idempotencyKey && { idempotencyKey }),
     };
-    return await underKey(context, idempotencyKey, async () => {
+    return await underKey(context, idempotencyKey, call.signal, async () => {
       const { signal } = call;
       const buying = { id, place, call, signal, repeatable, emit, moved, startedAt, onCounted };
       // Check for an earlier payment first: the seller controls these terms and their URL.

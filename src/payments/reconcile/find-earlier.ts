@@ -46,6 +46,7 @@ async function readEarlier(
 export async function underKey<T>(
   { wallet }: PaymentContext,
   idempotencyKey: string | undefined,
+  signal: AbortSignal | undefined,
   work: () => Promise<T>,
 ): Promise<T> {
   if (idempotencyKey === undefined) return work();
@@ -55,7 +56,7 @@ export async function underKey<T>(
   if (typeof key !== 'string' || key === '')
     throw refuse('idempotencyKey', 'must be a string, and not empty.');
   if (wallet.keys.has(idempotencyKey))
-    throw (await recovery(undefined, 'uncertain')).inProgress({});
+    throw (await recovery(signal, 'uncertain')).inProgress({});
   wallet.keys.add(idempotencyKey);
   try {
     return await work();

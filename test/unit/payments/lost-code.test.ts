@@ -7,7 +7,7 @@ import { fundPayment } from '../../../src/payments/execute/fund.js';
 import { reservationFor } from '../../../src/payments/execute/reservation.js';
 import { createResumed } from '../../../src/payments/memory.js';
 import * as onDemand from '../../../src/payments/on-demand.js';
-import { resumeEarlierPayment } from '../../../src/payments/reconcile/find-earlier.js';
+import { resumeEarlierPayment, underKey } from '../../../src/payments/reconcile/find-earlier.js';
 import { resumeOnce } from '../../../src/payments/reconcile/resume-once.js';
 import * as door from '../../../src/payments/recovery.js';
 
@@ -51,6 +51,17 @@ describe('a call that cannot load a file', () => {
       funds: 'uncertain',
       retry: 'same',
     });
+  });
+
+  it('ends with its caller if the code for a key at work never arrives', async () => {
+    vi.spyOn(onDemand, 'recovery').mockImplementation((...args) =>
+      lazyPart<never>(() => new Promise(() => undefined))(...args),
+    );
+    const context = { wallet: { keys: new Set(['key']) } } as unknown as PaymentContext;
+    const gone = new Error('the caller has gone');
+    const work = vi.fn();
+    await expect(underKey(context, 'key', AbortSignal.abort(gone), work)).rejects.toBe(gone);
+    expect(work).not.toHaveBeenCalled();
   });
 
   it('reports the funds of orphaned attempts as uncertain only if an attempt is signed', async () => {
