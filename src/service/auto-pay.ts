@@ -1,7 +1,7 @@
 import { base64 } from '../internal/bytes.js';
 import { maxAmount } from '../amount.js';
 import type { Config, LocalSettings } from '../config/options.js';
-import { isExactChangeError } from '../errors.js';
+import { isExactChangeError, type ExactChangeError } from '../errors.js';
 import { amendError } from '../errors/amend.js';
 import { createEvents } from '../events.js';
 import { refuse } from '../internal/options.js';
@@ -14,7 +14,7 @@ import { choose, spendOf, type Choice } from '../payments/plan/choose.js';
 import { findFunding } from '../payments/plan/funding.js';
 import { fateOf } from '../payments/reconcile/fate.js';
 import { landingOf, RESEND_MS } from '../payments/reconcile/swap-end.js';
-import type { CapRules } from '../policy/caps.js';
+import type { CapRules, Spend } from '../policy/caps.js';
 import { checkPayment } from '../policy/refusals.js';
 import type { PaymentRequired } from '../protocols/types.js';
 import { readOffers } from '../protocols/x402/offers.js';
@@ -136,6 +136,8 @@ export interface PlanOptions {
   readonly signal: AbortSignal | undefined;
   /** Base units that the swap must bring. */
   readonly swapAmount?: bigint | undefined;
+  /** Refuses an offer for a reason of this request, beside the policy. */
+  readonly refuse?: (spend: Spend) => ExactChangeError | undefined;
   /** Throws if the chosen offer must not be paid. */
   readonly check?: (choice: Choice) => Promise<void>;
 }
@@ -194,14 +196,17 @@ export async function plan(
 async function chooseFunded(
   context: PaymentContext,
   terms: PaymentRequired,
-  { host, policy, signal, swapAmount }: PlanOptions,
+  { host, policy, signal, swapAmount, refuse }: PlanOptions,
 ): Promise<Choice> {
   const choice = await choose(context, terms, {
     host,
     signal,
     quote: swapAmount === undefined,
     // Without a price, a cap of the operator's allows a payment, but no limit of the request does.
-    refuse: (offer, microUsd) => checkPayment(policy, spendOf({ offer, microUsd }, host)),
+    refuse(offer, microUsd) {
+      const spend = spendOf({ offer, microUsd }, host);
+      return refuse?.(spend) ?? checkPayment(policy, spend);
+    },
   });
   if (swapAmount === undefined) return choice;
   const { available } = choice.facts;

@@ -1,4 +1,5 @@
 import { isPaid, type SignedAttempt } from '../journal/open-payment.js';
+import type { Attempt } from '../journal/types.js';
 import { ownerOf, type PaymentContext } from '../payments/context.js';
 import { spendOf, type Choice } from '../payments/plan/choose.js';
 import { decidePayment, openPaymentOf } from '../payments/reconcile/payment-monitor.js';
@@ -29,7 +30,7 @@ export async function planStep(step: Step, landedAt?: number): Promise<PaymentRe
     const answer = await answerIfOpen(step, bearer);
     if (answer !== undefined) return answer;
   }
-  return planOn(step, landedAt);
+  return planOn(step, bearer, landedAt);
 }
 
 /**
@@ -53,9 +54,14 @@ export async function plannerOf(
 /**
  * Plans with the tokens and the budget that the wallet's payments in flight leave.
  *
+ * @param bearer - The attempt of the key. The key takes no payment but that of its attempt.
  * @param landedAt - As {@link plannerOf} takes it.
  */
-async function planOn(step: Step, landedAt?: number): Promise<PaymentResult> {
+async function planOn(
+  step: Step,
+  bearer: Attempt | undefined,
+  landedAt: number | undefined,
+): Promise<PaymentResult> {
   const { session, request, terms, purchase, signal } = step;
   const context = await plannerOf(step, request.autoSwap ?? false, landedAt);
   const { policy } = session.context.config;
@@ -65,13 +71,12 @@ async function planOn(step: Step, landedAt?: number): Promise<PaymentResult> {
     funded = await findFunded(session.context, purchase, spend);
     // The cost of its swap is part of the attempt, and is reserved already.
     if (funded !== undefined) return assertPayable(policy, funded);
-    // The key takes no payment but that of its attempt.
-    const bearer = await findByKey(session.context, purchase);
-    if (bearer !== undefined && !paysSame(bearer, spend)) throw keyTaken();
     return checkBudget(session.context, spend);
   };
+  const refuse = (spend: Spend) =>
+    bearer === undefined || paysSame(bearer, spend) ? undefined : keyTaken();
   const result = await plan(context, terms, {
-    ...{ host: purchase.host, purpose: purchase, policy, signal, check },
+    ...{ refuse, host: purchase.host, purpose: purchase, policy, signal, check },
     swapAmount: swapAmountOf(request),
   });
   return funded === undefined ? result : { ...result, id: funded.id };

@@ -171,13 +171,24 @@ describe('a swapped purchase whose terms have changed', () => {
     expect(await storedOf(journal, wallet)).toHaveLength(2);
   });
 
-  // With both prices the planner chooses the lower one, which is not that of the swap.
-  it.each([[['10001']], [['10000', '9999']]])('is not planned under a key: %s', async (amounts) => {
+  it('is planned under a key as its swap was, though a lower price is offered too', async () => {
+    const { mine, service, signedSwap, id, changedTo } = await swapped({
+      idempotencyKey: 'order-a',
+    });
+    const paymentRequired = changedTo(['10000', '9999']);
+    const { body } = await mine.post(service, { signedSwap, paymentRequired });
+    expect([body.state, body.id, body.offer.amount]).toEqual(['ready_to_sign', id, '10000']);
+    const signedPayment = await mine.sign(body.payment?.transaction);
+    const ready = await mine.post(service, { signedPayment, paymentRequired });
+    expect([ready.body.state, ready.body.id]).toEqual(['ready_to_present', id]);
+  });
+
+  it('is not planned under a key if its own terms are gone', async () => {
     const { journal, service, wallet, mine, signedSwap, id, changedTo } = await swapped({
       idempotencyKey: 'order-a',
     });
     const [{ swap: { signature = '' } = {} } = {}] = await storedOf(journal, wallet);
-    const paymentRequired = changedTo(amounts);
+    const paymentRequired = changedTo(['10001']);
     const taken = {
       status: 409,
       body: {
