@@ -107,10 +107,10 @@ class Payer:
             return [] if engine is None or self._process != os.getpid() else [engine]
 
     def close_loop(self) -> list[Engine]:
-        """Pays no more calls. Returns the engine of the running loop, for the caller to close."""
+        """Pays no more calls. Returns the engine of the running loop, as :meth:`close` does."""
         with self._lock:
             self.is_closed = True
-            engine = self._loops.pop(this_loop(), None)
+            engine = self._loops.get(this_loop())
         return [] if engine is None or self._process != os.getpid() else [engine]
 
     def check_open(self, funds: Funds = "untouched") -> None:
