@@ -351,7 +351,7 @@ describe('a service that lies in the swap instruction', () => {
     ],
     [
       'names another account of the wallet as read-only',
-      'defused',
+      rule('exposed_multisig'),
       lie((swap, { own }) => alsoNaming(swap, readonly(own.USDT))),
     ],
     [
