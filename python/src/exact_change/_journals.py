@@ -69,7 +69,7 @@ def postgres_journal(
     _refuse_windows()
     from ._journal.postgres.journal import PostgresJournal
 
-    if isinstance(address, str):
+    if isinstance(cast("object", address), str):
         address = Hidden(address)
     # The name does not quote the address, because it holds a password.
     return DurableJournal(PostgresJournal(address, schema, timeout_ms), "postgres_journal(...)")
