@@ -68,11 +68,11 @@ export function copyOf(attempt: Attempt): Attempt {
 
 /** Returns what parsing the value's JSON would give: text, numbers, flags, lists and fields. */
 function jsonOf(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(jsonOf);
-  if (!isRecord(value)) return value;
   const copy: Record<string, unknown> = {};
-  for (const name of Object.keys(value))
-    if (value[name] !== undefined) copy[name] = jsonOf(value[name]);
+  for (const [name, field] of Object.entries<unknown>({ ...value }))
+    if (field !== undefined) copy[name] = jsonOf(field);
   return copy;
 }
 
