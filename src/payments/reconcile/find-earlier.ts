@@ -55,8 +55,7 @@ export async function underKey<T>(
   const key: unknown = idempotencyKey;
   if (typeof key !== 'string' || key === '')
     throw refuse('idempotencyKey', 'must be a string, and not empty.');
-  if (wallet.keys.has(idempotencyKey))
-    throw (await recovery(signal, 'uncertain')).inProgress({});
+  if (wallet.keys.has(idempotencyKey)) throw (await recovery(signal, 'uncertain')).inProgress({});
   wallet.keys.add(idempotencyKey);
   try {
     return await work();
