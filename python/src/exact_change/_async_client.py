@@ -228,14 +228,14 @@ class AsyncClient(ClientBase, AsyncClosing):
 
     @asynccontextmanager
     async def _in_use(self) -> AsyncGenerator[httpx.AsyncClient, None]:
-        """Keeps connections open during a call; its end closes them if a close has let them go."""
+        """Keeps connections open during a call; its end closes them if the client was closed."""
         http = self._own_http()
         http.uses += 1
         try:
             yield http
         finally:
             http.uses -= 1
-            if http.uses == 0 and self._https.get(this_loop()) is not http:
+            if http.uses == 0 and self._payer.is_closed:
                 await http.aclose()
 
     def _own_http(self) -> _Http:
