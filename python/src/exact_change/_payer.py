@@ -107,10 +107,10 @@ class Payer:
             return [] if engine is None or self._process != os.getpid() else [engine]
 
     def close_loop(self) -> list[Engine]:
-        """Pays no more calls. Returns the engine of the running loop, as :meth:`close` does."""
+        """Pays no more calls. Returns the engine of the running loop, for the caller to close."""
         with self._lock:
             self.is_closed = True
-            engine = self._loops.get(this_loop())
+            engine = self._loops.pop(this_loop(), None)
         return [] if engine is None or self._process != os.getpid() else [engine]
 
     def check_open(self, funds: Funds = "untouched") -> None:

@@ -12,9 +12,6 @@ import pytest
 import requests
 
 from exact_change import AsyncClient, ExactChangeError, _payer
-from exact_change._kernel.steps import await_
-from exact_change._kernel.task import Steps
-from exact_change._payments import engine
 
 from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
@@ -110,28 +107,3 @@ async def test_frees_the_connection_of_a_402_if_it_is_closed_while_the_library_l
             await call
         assert (closed.value.code, closed.value.funds) == ("client_closed", "uncertain")
         assert (await http.get(f"{seller.url}/free")).status_code == 200
-
-
-async def test_lets_a_second_close_wait_for_the_first_on_an_event_loop(
-    make_seller: MakeSeller, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seller = make_seller(answering_no_payment(sandbox))
-    client = AsyncClient(**sandbox.options(sandbox.wallet(USDC="1")))
-    with pytest.raises(ExactChangeError):
-        await client.get(seller.url)
-    begun, may_end = asyncio.Event(), asyncio.Event()
-
-    async def wait() -> None:
-        begun.set()
-        await may_end.wait()
-
-    def released(*_: object) -> Steps[None]:
-        yield from await_(wait)
-
-    monkeypatch.setattr(engine, "claims_released", released)
-    closes = [asyncio.ensure_future(client.aclose()) for _ in range(2)]
-    await begun.wait()
-    await asyncio.wait(closes, timeout=0.1)
-    assert [close.done() for close in closes] == [False, False]
-    may_end.set()
-    await asyncio.gather(*closes)
