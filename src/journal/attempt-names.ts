@@ -26,7 +26,7 @@ export function isFromService({ fingerprint }: Pick<Attempt, 'fingerprint'>): bo
 
 /**
  * Whether nothing more can happen to an attempt: only its receipt or its costs remain. An attempt
- * whose fingerprint is its id is of no request: another program presents the payment.
+ * with its id as fingerprint is of no request: another program presents the payment.
  */
 export function isClosed({ state, delivered, id, fingerprint }: Attempt): boolean {
   return (

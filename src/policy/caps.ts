@@ -88,7 +88,7 @@ export function capsFor({ caps }: Pick<CapRules, 'caps'>, spend: Spend): readonl
  */
 function named(cap: Cap, spend: Spend): Cap {
   const { host, payTo } = cap;
-  // A payment whose caller names no URL has an empty host, and a payee.
+  // A payment of a caller without a URL has an empty host, and a payee.
   if (spend.payTo === '' || (host !== '*' && payTo !== '*')) return cap;
   return {
     ...cap,

@@ -31,7 +31,7 @@ describe.each([
     expect(await planned('123456788', '123456789')).toMatchObject({ code: 'amount_over_limit' });
   });
 
-  it('for each host bind a payment whose caller names no address', async () => {
+  it('for each host bind a payment of a caller that names no address', async () => {
     const policy = { limits: [{ usd: '0.001', per: 'payment' as const, host: '*' }] };
     const service = await startService(sandbox, journalOf(), { policy });
     const buyer = await buyerOf(

@@ -107,7 +107,7 @@ describe('signed bytes that are on record for another purchase', () => {
       );
   });
 
-  it('are refused as a payment whose record failed half-way', async () => {
+  it('are refused as a payment with a record that failed half-way', async () => {
     const kept = memoryJournal();
     const failing = new Set<string>();
     const once = <T>(name: string, call: () => Promise<T>) =>
@@ -136,8 +136,8 @@ describe('signed bytes that are on record for another purchase', () => {
   });
 });
 
-describe('a swapped purchase whose terms have changed', () => {
-  /** Returns a buyer whose swap has landed, and what the seller may ask for by now. */
+describe('a swapped purchase with changed terms', () => {
+  /** Returns a buyer with a landed swap, and what the seller may ask for by now. */
   async function swapped(fixed: object) {
     const journal = memoryJournal();
     const service = await serve(journal);

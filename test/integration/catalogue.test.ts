@@ -7,7 +7,7 @@ import { useSandbox } from '../helpers/sandbox.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 
-it('pays a seller of a catalogue whose terms hold fractions beside the price', async () => {
+it('pays a seller of a catalogue with fractions beside the price in its terms', async () => {
   const entry = declareDiscoveryExtension({
     input: { from: 'USD', to: 'EUR', amount: 12.5 },
     inputSchema: { properties: { amount: { type: 'number' } } },

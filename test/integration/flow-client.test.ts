@@ -99,7 +99,7 @@ describe('client.plan', () => {
     expect((await payer.client.fetch(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
   });
 
-  it('plans a payment whose call pays with a smaller swap', async () => {
+  it('plans a payment that the call makes with a smaller swap', async () => {
     const policy = { maxPerPayment: '0.33' };
     const payer = await payerOn(sandbox, { SOL: '1' }, { autoSwap: true, policy });
     const plan = await payer.client.plan(`${sandbox.apiUrl}/usdc`);

@@ -193,7 +193,7 @@ async function worthFor(
 }
 
 /**
- * Returns the error for a swap whose token has no price. A retry may help if Jupiter could not be
+ * Returns the error for a swap of a token without a price. A retry may help if Jupiter could not be
  * asked, and for SOL, which soon has a route again.
  *
  * @param cause - Why Jupiter could not be asked.

@@ -51,7 +51,7 @@ export async function settleEarlier(
   const isReplaced = (id: string) => payments.some(({ attempt }) => attempt.resigns === id);
   // Nor present a payment that `resigns` an attempt which has settled meanwhile. Once its caller was
   // told of that attempt, it counts like any other: the record of a payment that never left equals
-  // the record of one whose process crashed after it had left.
+  // the record of one that left before its process crashed.
   const current = signed.find(
     ({ attempt }) => !isReplaced(attempt.id) && !settledIds.some((id) => id === attempt.resigns),
   );

@@ -8,7 +8,7 @@ const OWNER = { wallet: 'wallet', network: 'network' };
 const fingerprint = paymentPrint('signature');
 const ownPrint = 'id';
 
-describe('an attempt whose answer no call of the client awaits', () => {
+describe('an attempt with an answer that no call of the client awaits', () => {
   it.each([
     ['settled', paymentPrint('signature'), true],
     ['settled', swapPrint('signature'), true],

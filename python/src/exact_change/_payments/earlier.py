@@ -132,7 +132,7 @@ def _current_of(
     A payment that was signed again is not presented, because both would be paid. Nor is its
     successor if the chain shows the first payment. Once the caller was told of the first, the
     successor counts like any other payment: the record of one that never left equals the record of
-    one whose process crashed after it had left.
+    one that left before its process crashed.
     """
     replaced = {open_.attempt.get("resigns") for open_ in earlier}
     settled_ids = {open_.attempt["id"] for open_ in settled}

@@ -175,7 +175,7 @@ def _price_for(
 
 
 def price_unknown(mint: Address, cause: Exception | None = None) -> ExactChangeError:
-    """Returns the error for a swap whose token has no price.
+    """Returns the error for a swap of a token without a price.
 
     A retry may help if Jupiter could not be asked (``cause``), and for SOL, which soon has a route
     again.

@@ -110,7 +110,7 @@ def _with_names(cap: Cap, spend: Spend) -> Cap:
 
     The host has no port, so that a seller cannot leave its cap by a move to another port.
     """
-    # A payment whose caller names no URL has an empty host, and a payee.
+    # A payment of a caller without a URL has an empty host, and a payee.
     if spend["payTo"] == "" or "*" not in (cap.host, cap.pay_to):
         return cap
     return cap._replace(

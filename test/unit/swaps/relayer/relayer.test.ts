@@ -15,7 +15,7 @@ const answering = (answer: object) =>
     fetch: () => Promise.resolve(new Response(JSON.stringify(answer))),
   });
 
-describe('a relayer whose answers hold objects that cannot become text', () => {
+describe('a relayer that answers with objects that cannot become text', () => {
   it('is believed to take only tokens that it names as text', async () => {
     const result = {
       ...{ signer_address: PAYER, payment_address: PAYER },
