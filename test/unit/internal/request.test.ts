@@ -489,6 +489,8 @@ describe('a body that cannot be sent again', () => {
       const refused = expect(late).rejects.toMatchObject({ code: 'body_not_replayable' });
       await vi.advanceTimersByTimeAsync(10_000);
       await refused;
+      // While real time passed, other tests of this process may have set timers of their own.
+      vi.clearAllTimers();
       const aborter = new AbortController();
       const waiting = capture(server.origin, { ...silent(), signal: aborter.signal }).replayable();
       const stopped = expect(waiting).rejects.toThrow('no more');

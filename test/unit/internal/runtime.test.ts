@@ -15,20 +15,16 @@ describe('the system runtime', () => {
     expect(first).not.toEqual(second);
   });
 
-  it.each(['sleep', 'idle'] as const)(
-    'waits the given time in %s, and leaves no timer',
-    async (name) => {
-      vi.useFakeTimers();
-      const woken = vi.fn();
-      const signal = new AbortController().signal;
-      void systemRuntime[name](1_000, signal).then(woken);
-      await vi.advanceTimersByTimeAsync(999);
-      expect(woken).not.toHaveBeenCalled();
-      await vi.advanceTimersByTimeAsync(1);
-      expect(woken).toHaveBeenCalledOnce();
-      expect(vi.getTimerCount()).toBe(0);
-    },
-  );
+  it.each(['sleep', 'idle'] as const)('waits the given time in %s', async (name) => {
+    vi.useFakeTimers();
+    const woken = vi.fn();
+    const signal = new AbortController().signal;
+    void systemRuntime[name](1_000, signal).then(woken);
+    await vi.advanceTimersByTimeAsync(999);
+    expect(woken).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(woken).toHaveBeenCalledOnce();
+  });
 
   it.each(['sleep', 'idle'] as const)(
     'ends %s with the reason of its signal, before or during the wait',
