@@ -1,5 +1,5 @@
 import { untilAborted } from '../../src/internal/abort.js';
-import { isDeeper, MAX_DEPTH } from '../../src/wire/depth.js';
+import { isDeeper, MAX_DEPTH } from '../../src/internal/depth.js';
 import { RequestRefusal } from './refusal.js';
 
 const JSON_TYPE = /^application\/json(?:\s*;\s*charset="?utf-8"?)?$/i;

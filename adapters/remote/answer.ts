@@ -1,6 +1,6 @@
 import type { ExactChangeError } from '../../src/errors.js';
 import { decodeUtf8 } from '../../src/internal/utf8.js';
-import { isDeeper, MAX_DEPTH } from '../../src/wire/depth.js';
+import { isDeeper, MAX_DEPTH } from '../../src/internal/depth.js';
 import type { Operation } from '../../src/wire/operations.js';
 import { errorOf, PROBLEM_TYPE, unusable } from '../../src/wire/problem.js';
 import { readAs } from '../../src/wire/read.js';

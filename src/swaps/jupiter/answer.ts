@@ -1,6 +1,7 @@
 import { base64 } from '../../internal/bytes.js';
 import { maxAmount, minAmount, parseAmount } from '../../amount.js';
 import { cleanText, QuoteError, TransportError } from '../../errors.js';
+import { isDeeper, MAX_DEPTH } from '../../internal/depth.js';
 import { isRecord, type UnknownRecord } from '../../internal/record.js';
 import { isAddress } from '../../solana/address.js';
 import type { AccountMeta, Address, Instruction } from '../../solana/types.js';
@@ -32,6 +33,8 @@ export function foreignQuote(): QuoteError<'quote_mismatch'> {
 }
 
 export function parseObject(body: string): UnknownRecord {
+  // A quote is copied and sent back, and to write a deeply nested value throws a RangeError.
+  if (isDeeper(body, MAX_DEPTH)) throw invalidAnswer('it is nested too deeply');
   let value: unknown;
   try {
     value = JSON.parse(body);

@@ -198,6 +198,16 @@ describe('the v1 provider', () => {
     });
   });
 
+  it('refuses a quote that is nested too deeply to be sent back', async () => {
+    const deep = '['.repeat(20_000) + ']'.repeat(20_000);
+    const quote = JSON.stringify(QUOTE).replace(/}$/, `,"deep":${deep}}`);
+    serve('/swap/v1/quote', () => new HttpResponse(quote));
+    serve('/swap/v1/swap-instructions', INSTRUCTIONS);
+    const provider = v1();
+    const building = provider.quote(EXACT_IN).then((given) => provider.build(given, WALLET));
+    await expect(building).rejects.toMatchObject({ code: 'invalid_response', funds: 'untouched' });
+  });
+
   it('matches the methods of the official client', () => {
     for (const method of ['quoteGetRaw', 'swapInstructionsPostRaw', 'swapPostRaw'] as const)
       expect(typeof SwapApi.prototype[method]).toBe('function');
