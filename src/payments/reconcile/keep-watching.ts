@@ -34,7 +34,7 @@ export async function keepWatching(
         if (isOver === true) return;
         failed = isOver === undefined;
       }
-      if (await isForgottenPayment(context, open.attempt))
+      if (!failed && (await isForgottenPayment(context, open.attempt)))
         await context.config.runtime.idle(FORGOTTEN_WAIT_MS, signal).catch(() => undefined);
       look = await listening.next(signal, failed);
     }

@@ -49,6 +49,8 @@ export interface FakeNode {
   /** Whether the node ignores `minContextSlot`. */
   readonly careless?: boolean;
   readonly down?: boolean;
+  /** Whether the node answers, but lists no transactions of an account. */
+  readonly unlisted?: boolean;
 }
 
 /** The amount in the account before its history. */
@@ -156,6 +158,7 @@ function statusOf({ history = {} }: FakeNode, id: string): SignatureStatus | nul
 function page(node: FakeNode, options: Parameters<Rpc['signaturesFor']>[1]): SignatureInfo[] {
   const { limit = 1_000, before, minContextSlot } = options ?? {};
   atLeast(node, minContextSlot);
+  if (node.unlisted === true) throw refused();
   const all = Object.entries(node.history ?? {}).map(
     ([signature, { slot, listed = slot, error = null, memo = null }]) => ({
       signature,

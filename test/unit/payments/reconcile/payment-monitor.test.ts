@@ -284,6 +284,17 @@ describe('a payment that landed while no look was possible', () => {
     expect(told).toEqual([2 * DAY]);
   });
 
+  it('is told within seconds of the end of an outage, also if it is more than a day old', async () => {
+    const node: FakeNode = { slot: 300_000, height: 300_000n, history, unlisted: true };
+    const end = 3 * DAY + MINUTE;
+    const { told } = await watchedOn(node, [3 * DAY, 4 * DAY], (ms, from) => {
+      if (from + ms >= end) Object.assign(node, { unlisted: false });
+      return ms;
+    });
+    expect(told).toHaveLength(1);
+    expect(told[0]).toBeLessThan(end + MINUTE / 4);
+  });
+
   it('is told within seconds of the end of an outage of hours', async () => {
     const node: FakeNode = { ...young };
     const { told } = await watchedOn(node, [0, DAY], (ms, from) => {

@@ -165,11 +165,12 @@ def _watch(context: PaymentContext, open_: OpenPayment, emit: Emit) -> Steps[Non
         decided = yield from quiet(decide_payment(context, open_, emit, signal))
         if decided:
             return
-        if (yield from is_forgotten(context, open_.attempt["at"], sent)):
+        is_answered = decided is not None
+        if is_answered and (yield from is_forgotten(context, open_.attempt["at"], sent)):
             wait = _FORGOTTEN_WAIT_MS
         yield from quiet(sleep(wait, signal))
         # An outage says nothing about the payment, and makes no later wait longer.
-        if decided is not None:
+        if is_answered:
             waited += wait
         wait = min(wait * 2, max(_LONGEST_WAIT_MS, waited / _LATER_PART))
 
