@@ -36,7 +36,7 @@ export function createInstruments(meter: Meter): Instruments {
     ...{ description: 'Payments that the chain has decided on.', unit: '{payment}' },
   });
   const cost = meter.createCounter('exact_change.payment.cost', {
-    ...{ description: 'What settled payments cost, all in.', unit: 'u{USD}' },
+    ...{ description: 'What settled payments with a price cost, all in.', unit: 'u{USD}' },
   });
   const begun = new Map<string, number>();
   const begin = (name: string, at: number) => {

@@ -13,7 +13,7 @@ import { cleanForTerminal, cleanLine, jsonText } from '../../../adapters/cli/cle
 import { EXITS } from '../../../adapters/cli/exits.js';
 import { exitOf, failureReport } from '../../../adapters/cli/failure.js';
 import { hideKeys } from '../../../adapters/cli/key-in-words.js';
-import { chartRows, spendingBy, spendOf } from '../../../adapters/cli/spending.js';
+import { chartRows, spendingBy, spendOf, sumOf } from '../../../adapters/cli/spending.js';
 import { csvHead, csvLine } from '../../../adapters/receipts/csv.js';
 import { ledgerText } from '../../../adapters/receipts/ledger.js';
 import { base58 } from '../../../src/internal/bytes.js';
@@ -223,6 +223,23 @@ describe('spending', () => {
     expect(spendingBy('host', spends)).toEqual([
       { group: 'api.example.com', usd: '0.71', payments: 2 },
       { group: 'b.example.com', usd: '0.3', payments: 1 },
+    ]);
+  });
+
+  it('counts the payments whose cost has no price, because the sums leave it out', () => {
+    const unpriced = {
+      ...receiptWith({ at: Date.UTC(2026, 6, 2) }),
+      cost: { networkFeeLamports: '0', rentLamports: '0' },
+    };
+    const rows = spendingBy(
+      'day',
+      [...receipts, unpriced].flatMap((each) => spendOf(each) ?? []),
+    );
+    expect(rows[1]).toEqual({ group: '2026-07-02', usd: '1', payments: 3, unpriced: 1 });
+    expect(sumOf('days', rows)).toEqual({ group: 'days', usd: '1.01', payments: 4, unpriced: 1 });
+    expect(chartRows(rows).map(([, , , payments]) => payments)).toEqual([
+      '1',
+      '3 (1 without a price)',
     ]);
   });
 

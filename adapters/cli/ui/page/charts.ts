@@ -93,6 +93,12 @@ function legend(): HTMLElement {
   return h('ul', { class: 'legend' }, ...items);
 }
 
+/** Counts payments, and those among them that no sum in dollars includes. */
+function paymentsText({ payments, unpriced }: Spending): string {
+  const without = unpriced === undefined ? '' : ` (${unpriced} without a price)`;
+  return `${payments.toLocaleString('en')}${without}`;
+}
+
 const HEIGHT = 120;
 const STEP = 20;
 
@@ -143,7 +149,7 @@ export function dayColumns(days: readonly Spending[]): Child[] {
         [
           { title: 'Day', cell: ({ group }) => group },
           { title: 'Spent', kind: 'number', cell: ({ usd }) => usdText(usd) },
-          { title: 'Payments', kind: 'number', cell: ({ payments }) => `${payments}` },
+          { title: 'Payments', kind: 'number', cell: paymentsText },
         ],
         [...spent].reverse(),
         '',
@@ -160,7 +166,7 @@ export function groupBars(titledBy: string, title: string, rows: readonly Spendi
     [
       { title, cell: ({ group }) => h('span', { class: 'name' }, shownGroup(group)) },
       { title: 'Spent', kind: 'number', cell: ({ usd }) => usdText(usd) },
-      { title: 'Payments', kind: 'number', cell: ({ payments }) => payments.toLocaleString('en') },
+      { title: 'Payments', kind: 'number', cell: paymentsText },
     ],
     rows,
     'Nothing was spent yet.',
