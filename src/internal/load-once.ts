@@ -46,7 +46,7 @@ function missing(funds: Funds, cause: unknown): ConfigError {
     'missing_dependency',
     'A part of exact-change could not be loaded: the page may be offline, or a file is gone. ' +
       (isOpen
-        ? 'An earlier payment of this wallet may still settle. Repeat the same call: it never pays twice.'
+        ? 'An earlier payment of this wallet may still settle. Repeat the same call, to find that payment.'
         : 'Nothing was sent by this step. Try again, or restore that file.'),
     { details: { packages: ['exact-change'] }, funds, retry: isOpen ? 'same' : 'fresh', cause },
   );

@@ -25,7 +25,7 @@ describe('a journal in a folder that does not exist', () => {
     const error = await nothingSent(sandbox, payer, () => failureOf(payer.client.fetch(usdcApi)));
     expectUnread(error);
     expect(error.message).toContain(path);
-    expect(error.message).toMatch(/ENOENT.* folder must exist.* never pays twice/);
+    expect(error.message).toMatch(/ENOENT.* folder must exist.* to find that payment/);
   });
 });
 

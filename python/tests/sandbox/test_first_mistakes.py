@@ -22,7 +22,7 @@ def test_names_the_path_and_the_reason_when_the_folder_of_a_journal_is_missing(
     payer = make_payer(USDC="1", journal=file_journal(path))
     error = failure_of(lambda: payer.client.get(f"{sandbox.api_url}/usdc"), "journal_unavailable")
     assert error.funds == "uncertain"
-    for part in (str(path), "No such file", "folder must exist", "never pays twice"):
+    for part in (str(path), "No such file", "folder must exist", "to find that payment"):
         assert part in str(error)
 
 

@@ -26,7 +26,7 @@ export function throwUnread(error: unknown): never {
   const { message, details, retry, cause } = error;
   throw new TransportError(
     'journal_unavailable',
-    `${message} A payment for an equal call may be on record: once the journal works, repeat the same call, which never pays twice.`,
+    `${message} A payment for an equal call may be on record: once the journal works, repeat the same call, to find that payment.`,
     { details, funds: 'uncertain', retry: retry === 'never' ? retry : 'same', cause },
   );
 }

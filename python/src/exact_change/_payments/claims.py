@@ -167,7 +167,7 @@ def _ended(
         return failure(
             "timeout",
             f"{why}, and what it has begun did not end within {within_ms:g} ms: a payment may be "
-            "on record. Let its event loop run, then repeat the same call: it never pays twice.",
+            "on record. Let its event loop run, then repeat the same call, to find that payment.",
             {"step": "earlier_call", "timeout_ms": within_ms},
             funds="uncertain",
             retry="same",

@@ -107,7 +107,7 @@ def uncertain_if_unread(steps: Steps[T]) -> Steps[T]:
     raise as_uncertain(
         error,
         "A payment for an equal call may be on record: once the journal works, repeat the same "
-        "call, which never pays twice.",
+        "call, to find that payment.",
     )
 
 
