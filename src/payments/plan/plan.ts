@@ -55,8 +55,8 @@ export async function makePlan(
     quote: true,
   });
   const plan = async () => {
-    await checkCaps(context, spendOf(choice, host), choice.funding, call.signal);
-    return planOf(context, place, choice, choice.funding, call.signal);
+    const rent = await checkCaps(context, spendOf(choice, host), choice.funding, call.signal);
+    return planOf(context, place, choice, choice.funding, call.signal, false, rent);
   };
   return untilAborted(plan(), call.signal);
 }
@@ -66,6 +66,7 @@ export async function makePlan(
  *
  * @param reserved - Whether the caps already count the payment; the plan then shows the caps
  *   without it.
+ * @param rent - Lamports of the wallet's new account, if they were read already.
  */
 export async function planOf(
   context: PaymentContext,
@@ -73,12 +74,13 @@ export async function planOf(
   choice: Choice,
   funding: Funding | undefined,
   signal: AbortSignal | undefined,
-  reserved = false,
+  reserved: boolean,
+  rent?: bigint,
 ): Promise<Plan> {
   const spend = spendOf(choice, new URL(place.url).host);
   const { offer, facts, microUsd, refused } = choice;
   return {
-    ...(await planOfSwap(context, place, spend, funding, signal, reserved)),
+    ...(await planOfSwap(context, place, spend, funding, signal, reserved, rent)),
     payment: {
       x402Version: offer.x402Version,
       network: offer.network,
@@ -103,6 +105,7 @@ export async function planOfSwap(
   funding: Funding | undefined,
   signal: AbortSignal | undefined,
   reserved: boolean,
+  rent?: bigint,
 ): Promise<Plan> {
   const { policy } = context.config;
   return {
@@ -113,7 +116,9 @@ export async function planOfSwap(
         ? { swap: shownQuote(funding.quote), ...relayIn(funding) }
         : { wrap: funding.wrap.toString() }),
     cost:
-      funding === undefined ? costFor(spend, 0n) : await mostFor(context, spend, funding, signal),
+      funding === undefined
+        ? costFor(spend, 0n)
+        : await mostFor(context, spend, funding, signal, rent),
     refused: [],
     maxFeeLamports: (funding === undefined ? 0n : policy.maxFeeLamports).toString(),
     caps: await usesOf(context, capsFor(policy, spend), reserved ? spend : undefined),
@@ -125,10 +130,11 @@ async function mostFor(
   spend: Spend,
   funding: Funding,
   signal: AbortSignal | undefined,
+  read: bigint | undefined,
 ): Promise<Receipt['cost']> {
   const { signer, policy } = context.config;
   const { inputMint, maxInAmount: maxIn, relay } = funding;
-  const rent = await newAccountRent(context.rpc, signer.address, spend.mint, { signal });
+  const rent = read ?? (await newAccountRent(context.rpc, signer.address, spend.mint, { signal }));
   const taking = {
     inputMint,
     outputMint: spend.mint,
