@@ -78,7 +78,8 @@ export interface AutoPayRequest {
   /**
    * 1 to 255 visible ASCII characters that name one purchase of the wallet. While a swap or a
    * payment under the key may still land, or has landed, the service offers nothing to sign for
-   * another payment, and takes none. A service without a journal ignores the key.
+   * another payment, and takes none. Send it with each step: what is first sent without it is not
+   * found under it. A service without a journal ignores the key.
    */
   readonly idempotencyKey?: string | undefined;
 }
