@@ -68,12 +68,16 @@ export function transportContract(
     });
 
     /** A service is not trusted with the fate of a signed transaction, so funds stay uncertain. */
-    const refusedSigned = async (call: Promise<unknown>, option: string): Promise<void> => {
+    const refusedSigned = async (
+      call: Promise<unknown>,
+      option: string,
+      here: readonly [funds: string, retry: string],
+    ): Promise<void> => {
       const error = await failureOf(call, 'invalid_option');
       expect(error.details).toEqual({ option });
-      expect([error.funds, error.moved, error.retry]).toEqual(
-        transport.distant === true ? ['uncertain', [], 'same'] : ['untouched', [], 'never'],
-      );
+      const isOpen = transport.distant === true && here[0] === 'untouched';
+      expect([error.funds, error.retry]).toEqual(isOpen ? ['uncertain', 'same'] : here);
+      expect(error.moved).toEqual([]);
     };
     const refusedWith = async <C extends ErrorCode>(
       call: Promise<unknown>,
@@ -521,10 +525,15 @@ export function transportContract(
           { option: 'wallet' },
         );
         const foreign = Buffer.alloc(200).toString('base64');
-        await refusedSigned(transport.autoPay({ ...asked, signedSwap: foreign }), 'signedSwap');
+        await refusedSigned(transport.autoPay({ ...asked, signedSwap: foreign }), 'signedSwap', [
+          'untouched',
+          'never',
+        ]);
+        // The signed payment of the step before may have left.
         await refusedSigned(
           transport.autoPay({ ...asked, signedPayment: foreign }),
           'signedPayment',
+          ['uncertain', 'never'],
         );
       });
     });

@@ -324,7 +324,7 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/service/signed-step.ts',
-        now: 'throw isSigned(request) && isUndecided(error) ? undecided(error) : error;',
+        now: 'throw isSigned(request) && isUndecided(request, error) ? undecided(error) : error;',
         before: 'throw error;',
       },
     ],
