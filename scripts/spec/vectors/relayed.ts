@@ -46,7 +46,7 @@ const odd: readonly Answer[] = [
 const payer = { signer_address: STRANGER, payment_address: WALLET };
 const rules = (value: unknown) => result({ validation_config: { allowed_spl_paid_tokens: value } });
 const facts: readonly (readonly [payer: Answer, config: Answer])[] = [
-  ...[[], [USDC, USDT], 'All', null, [7, { toString: 1 }, USDC]].map(
+  ...[[], [USDC, USDT], 'All', null, [7, { toString: 1 }, USDC], { Allowlist: [USDC] }, 'None', 0].map(
     (mints) => [result(payer), rules(mints)] as const,
   ),
   [result(payer), result({})],

@@ -112,7 +112,7 @@ export function createRelayer(settings: RelayerSettings): Relayer {
       if (!isAddress(feePayer) || !isAddress(payTo)) throw unusable('it names no payer');
       const rules = config['validation_config'];
       const paid = isRecord(rules) ? rules['allowed_spl_paid_tokens'] : undefined;
-      return { feePayer, payTo, mints: Array.isArray(paid) ? paid.filter(isText) : undefined };
+      return { feePayer, payTo, mints: readMints(paid) };
     },
     async fee(transaction, mint, facts, signal) {
       const params = { ...common(transaction, facts), fee_token: mint };
@@ -146,6 +146,13 @@ function resultOf(body: string, status: number): UnknownRecord {
 
 function isText(value: unknown): value is string {
   return typeof value === 'string';
+}
+
+/** Reads the tokens of a relayer's rules, which name none if it takes any. */
+function readMints(paid: unknown): readonly string[] | undefined {
+  if (Array.isArray(paid)) return paid.filter(isText);
+  if ((paid ?? 'All') === 'All') return undefined;
+  throw unusable('it names no tokens that it takes fees in');
 }
 
 function readFee(fee: unknown): bigint {

@@ -59,8 +59,7 @@ class Relayer:
         if not is_address(fee_payer) or not is_address(pay_to):
             raise _unusable("it names no payer")
         paid = record_of(config.get("validation_config")).get("allowed_spl_paid_tokens")
-        mints = [mint for mint in paid if isinstance(mint, str)] if is_list(paid) else None
-        return RelayerFacts(fee_payer, pay_to, mints)
+        return RelayerFacts(fee_payer, pay_to, _mints_of(paid))
 
     def fee(
         self, transaction: bytes, mint: Address, facts: RelayerFacts, signal: Signal | None
@@ -136,6 +135,15 @@ def _params_of(transaction: bytes, facts: RelayerFacts) -> Mapping[str, Any]:
         # The wallet's signature is still missing.
         "sig_verify": False,
     }
+
+
+def _mints_of(paid: object) -> Sequence[str] | None:
+    """Reads the tokens of a relayer's rules, which name none if it takes any."""
+    if is_list(paid):
+        return [mint for mint in paid if isinstance(mint, str)]
+    if paid is None or paid == "All":
+        return None
+    raise _unusable("it names no tokens that it takes fees in")
 
 
 def _result_of(answer: Answer) -> Record:

@@ -27,6 +27,20 @@ describe('a relayer that answers with objects that cannot become text', () => {
     });
   });
 
+  it.each([{ Allowlist: [USDC] }, {}, 'None', 7, true])(
+    'is not believed to take any token for %j',
+    async (allowed) => {
+      const result = {
+        ...{ signer_address: PAYER, payment_address: PAYER },
+        validation_config: { allowed_spl_paid_tokens: allowed },
+      };
+      await expect(answering({ result }).facts(undefined)).rejects.toMatchObject({
+        code: 'invalid_response',
+        message: expect.stringContaining('names no tokens that it takes fees in'),
+      });
+    },
+  );
+
   it('is refused with a typed error, and without a reason', async () => {
     await expect(
       answering({ error: { message: WITHOUT_TEXT } }).facts(undefined),
