@@ -5,7 +5,7 @@ import { isRecord } from '../../src/internal/record.js';
 import { hasCode } from '../../src/internal/error-code.js';
 import { parseJson } from '../../src/internal/parse.js';
 import { toNetwork, SOLANA_MAINNET } from '../../src/network.js';
-import { withoutKeysOfOthers } from '../node/variables.js';
+import { withoutPartsOfOthers } from '../node/variables.js';
 import { fromEnvironment } from './environment.js';
 import { NODE_NAMES, type Layer, type NodeOptions } from './layer.js';
 import { configFolder, stateFolder, expandHome } from './paths.js';
@@ -37,8 +37,8 @@ export interface GlobalFlags {
 
 /**
  * Returns the settings of a command. Flags override the environment, and both override the
- * configuration file; in `policy`, each cap by itself. A key goes to no address of a higher source.
- * Throws `ConfigError` (`invalid_option`).
+ * configuration file; in `policy`, each cap by itself. A key goes to no address of a higher source,
+ * and no WebSocket stays beside a node of it. Throws `ConfigError` (`invalid_option`).
  */
 export function readSettings(
   flags: GlobalFlags,
@@ -47,7 +47,7 @@ export function readSettings(
   const file = readConfigFile(flags.config ?? (env['EXACT_CHANGE_CONFIG'] || undefined), env);
   const environment = fromEnvironment(env).reduce(joined, {});
   const merged = [file?.layer ?? {}, environment, fromFlags(flags)].reduce(
-    (lower, higher) => joined(withoutKeysOfOthers(lower, higher), higher),
+    (lower, higher) => joined(withoutPartsOfOthers(lower, higher), higher),
     {},
   );
   return {

@@ -4,7 +4,12 @@ import { createClient, isExactChangeError, type ExactChangeError } from '../../s
 import { refuse } from '../../src/internal/options.js';
 import { fileJournal } from '../journals/file.js';
 import { fromFile } from './key-file.js';
-import { clientVariables, readVariables, withoutKeysOfOthers, type Readings } from './variables.js';
+import {
+  clientVariables,
+  readVariables,
+  withoutPartsOfOthers,
+  type Readings,
+} from './variables.js';
 
 const READINGS: Readings<ClientOptions> = {
   ...clientVariables,
@@ -35,7 +40,7 @@ export function clientFromEnv(
   );
   const read = Object.entries(env).filter(([name]) => !replaced.includes(name));
   const readings = readVariables(Object.fromEntries(read), READINGS);
-  const lower = withoutKeysOfOthers(readings.reduce<ClientOptions>(joined, {}), options);
+  const lower = withoutPartsOfOthers(readings.reduce<ClientOptions>(joined, {}), options);
   try {
     return createClient(joined(lower, options));
   } catch (error) {
@@ -78,6 +83,6 @@ const REPLACES: readonly (readonly [option: keyof ClientOptions, names: readonly
   ['signer', WALLETS],
   ['walletSecretKey', WALLETS],
   ['walletSeed', WALLETS],
-  ['connection', ['SOLANA_RPC_URL']],
+  ['connection', ['SOLANA_RPC_URL', 'EXACT_CHANGE_WS_URL']],
   ['transport', ['EXACT_CHANGE_API_URL', 'EXACT_CHANGE_API_KEY']],
 ];

@@ -66,21 +66,26 @@ function flag(name: string, text: string): boolean {
   return text === 'true';
 }
 
-/** Options for addresses, each with the option for the key that goes there. */
-const KEYS = [
+/** Options for addresses, each with an option that belongs to that address alone. */
+const PARTS = [
+  ['rpcUrl', 'wsUrl'],
   ['apiUrl', 'apiKey'],
   ['jupiterUrl', 'jupiterApiKey'],
 ] as const;
 
-type AddressOptions = Pick<ClientOptions, (typeof KEYS)[number][number]>;
+type AddressOptions = Pick<ClientOptions, (typeof PARTS)[number][number]>;
 
 /**
- * Returns the options of a source without each key for an address that a higher source replaces: a
- * key goes to no other address than the one that it was given for.
+ * Returns the options of a source without what belongs to an address that a higher source replaces.
+ * A key goes to no other address than the one that it was given for, and a WebSocket may be of
+ * another cluster.
  */
-export function withoutKeysOfOthers<T extends AddressOptions>(lower: T, higher: AddressOptions): T {
+export function withoutPartsOfOthers<T extends AddressOptions>(
+  lower: T,
+  higher: AddressOptions,
+): T {
   const copy = { ...lower };
-  for (const [address, key] of KEYS)
-    if (higher[address] !== undefined) Reflect.deleteProperty(copy, key);
+  for (const [address, part] of PARTS)
+    if (higher[address] !== undefined) Reflect.deleteProperty(copy, part);
   return copy;
 }

@@ -55,6 +55,18 @@ describe('settings', () => {
     ]);
   });
 
+  it('have no WebSocket of a lower source beside the node of a higher source', () => {
+    const env = withFile({ rpcUrl: 'https://a.example.com', wsUrl: 'wss://a.example.com' });
+    expect(readSettings({}, env).wsUrl).toBe('wss://a.example.com');
+    const flags = { rpcUrl: ['https://b.example.com'] };
+    expect(readSettings(flags, env).wsUrl).toBeUndefined();
+    const wsUrl = 'wss://b.example.com';
+    expect(readSettings({ ...flags, wsUrl }, env).wsUrl).toBe(wsUrl);
+    const ofEnvironment = { ...env, SOLANA_RPC_URL: 'https://c.example.com' };
+    expect(readSettings({}, ofEnvironment).wsUrl).toBeUndefined();
+    expect(readSettings({ wsUrl }, ofEnvironment).wsUrl).toBe(wsUrl);
+  });
+
   it('send a key to the address of a lower source, or of the same source', () => {
     const { EXACT_CHANGE_CONFIG } = withFile({ apiUrl: 'https://a.example.com' });
     const env = {

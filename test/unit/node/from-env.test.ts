@@ -155,6 +155,17 @@ describe('clientFromEnv', () => {
   });
 
   it.each([
+    ['rpcUrl', 'http://127.0.0.1:9'],
+    ['connection', new Connection('http://127.0.0.1:9')],
+  ])("ignores the WebSocket of the environment beside the caller's %s", async (option, node) => {
+    // It is no address, so each use of it is refused.
+    const env = { WALLET_SECRET_KEY: key, EXACT_CHANGE_WS_URL: 'of another node' };
+    const error = await failure(() => clientFromEnv({}, env));
+    expect(error.details).toEqual({ option: 'EXACT_CHANGE_WS_URL' });
+    expect(clientFromEnv({ [option]: node }, env).address).toBe(address);
+  });
+
+  it.each([
     ['apiUrl', 'EXACT_CHANGE_API_KEY'],
     ['jupiterUrl', 'JUPITER_API_KEY'],
   ])("sends no key of the environment to the caller's %s", async (option, name) => {
