@@ -1,4 +1,5 @@
 import { isExactChangeError, type ErrorCode, type Funds, type Retry } from '../../src/errors.js';
+import { dropBody } from '../../src/internal/drop-body.js';
 import { isRecord } from '../../src/internal/record.js';
 import type { Receipt } from '../../src/receipt.js';
 
@@ -44,7 +45,7 @@ export function abortedResult(): ToolResult {
 
 /**
  * Turns an error into the result of a tool. Only errors of the library are shown, because other
- * errors may quote a server.
+ * errors may quote a server. No model reads the answer of an error, so its body is cancelled.
  */
 export function failure(error: unknown, fence: Fence): ToolResult {
   if (!isExactChangeError(error)) {
@@ -53,6 +54,7 @@ export function failure(error: unknown, fence: Fence): ToolResult {
     return refusal('request_failed', message);
   }
   const { code, message, funds, retry, details } = error;
+  dropBody(error.response);
   const texts = [...textsIn(error.untrusted, true), ...textsIn(details)];
   return {
     ok: false,
