@@ -1,7 +1,9 @@
-import { formatReceipt, type Client, type FreedReceipt, type Receipt } from 'exact-change';
+import { formatReceipt, isExactChangeError, type Client, type Receipt } from 'exact-change';
+import { amendError } from '../../../src/errors/amend.js';
 import { withClient } from '../client.js';
+import { failureReport } from '../failure.js';
 import { createProgress } from '../progress.js';
-import type { Command } from '../report.js';
+import type { Command, Report } from '../report.js';
 
 export interface ResumeFlags {
   /** `--no-wait`. */
@@ -14,18 +16,7 @@ export const resumeCommand: Command<ResumeFlags> = (invocation) =>
     const { terminal, flags } = invocation;
     const progress = createProgress(terminal, flags.json === true, network);
     progress.step('asking the chain; a payment that never lands takes a minute or two');
-    const changed = await resumed(client, flags.wait ?? true).finally(() => progress.end());
-    const open = await openReceipts(client);
-    const mayLand = open.length > 0 || changed.some(({ state }) => state === 'abandoned');
-    return {
-      ...(!mayLand ? {} : { exit: 'uncertain' as const, funds: 'uncertain' as const }),
-      json: { changed, open },
-      text: changed.map((receipt) => formatReceipt(receipt)).join('\n\n'),
-      notes: [
-        ...(changed.length === 0 && open.length === 0 ? ['No payment is open.'] : []),
-        ...open.map((receipt) => `Still open: ${formatReceipt(receipt)}`),
-      ],
-    };
+    return resumed(client, flags.wait ?? true).finally(() => progress.end());
   });
 
 /** How often the chain and the journal are asked if nothing is heard: another command may decide. */
@@ -33,33 +24,51 @@ const LOOK_MS = 3_000;
 /** Age from which no payment is waited for, because no node may remember it. */
 const FORGOTTEN_MS = 24 * 60 * 60_000;
 
+const UNCERTAIN = { exit: 'uncertain', funds: 'uncertain' } as const;
+
 type Payments = Pick<Client, 'on' | 'resume' | 'receipts'>;
 
 /**
- * Returns the receipts that changed. If `waits`, it resolves once no payment of the last day is
- * open. A payment is decided when it expires, at the latest. Only the first look at the chain may
- * fail: a node that fails later may answer the next look.
+ * Reports the receipts that changed, and those that are open. If `waits`, it resolves once no
+ * payment of the last day is open. A payment is decided when it expires, at the latest. Only the
+ * first look at the chain may fail: a node that fails later may answer the next look.
  */
-export async function resumed(
-  client: Payments,
-  waits: boolean,
-): Promise<(Receipt | FreedReceipt)[]> {
+export async function resumed(client: Payments, waits: boolean): Promise<Report> {
   let onDecision = (): void => undefined;
   for (const name of ['payment.settled', 'payment.unsettled'] as const)
     client.on(name, () => onDecision());
   const changed = await client.resume();
+  const text = () => changed.map((receipt) => formatReceipt(receipt)).join('\n\n');
   const isAwaited = ({ at }: Receipt) => at > Date.now() - FORGOTTEN_MS;
-  while (waits && (await openReceipts(client)).some(isAwaited)) {
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, LOOK_MS);
-      onDecision = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-    changed.push(...(await client.resume().catch(() => [])));
+  try {
+    let open = await openReceipts(client);
+    while (waits && open.some(isAwaited)) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, LOOK_MS);
+        onDecision = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+      changed.push(...(await client.resume().catch(() => [])));
+      open = await openReceipts(client);
+    }
+    const mayLand = open.length > 0 || changed.some(({ state }) => state === 'abandoned');
+    return {
+      ...(mayLand ? UNCERTAIN : {}),
+      ...{ json: { changed, open }, text: text() },
+      notes: [
+        ...(changed.length === 0 && open.length === 0 ? ['No payment is open.'] : []),
+        ...open.map((receipt) => `Still open: ${formatReceipt(receipt)}`),
+      ],
+    };
+  } catch (error) {
+    // The journal failed. What it holds may still land, and only this call can tell what changed.
+    const { json, notes } = failureReport(
+      isExactChangeError(error) ? amendError(error, { funds: 'uncertain' }) : error,
+    );
+    return { ...UNCERTAIN, json: { changed, ...json }, text: text(), ...(notes && { notes }) };
   }
-  return changed;
 }
 
 async function openReceipts(client: Payments): Promise<Receipt[]> {
