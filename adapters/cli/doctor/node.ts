@@ -17,7 +17,8 @@ export async function checkNode(url: string, network: string, wallet: string): P
   const name = `node ${new URL(url).host}`;
   try {
     const genesis = await askNode(url, 'getGenesisHash');
-    if (`solana:${String(genesis.result).slice(0, GENESIS_LENGTH)}` !== network)
+    const hash = typeof genesis.result === 'string' ? genesis.result : '';
+    if (`solana:${hash.slice(0, GENESIS_LENGTH)}` !== network)
       return [fail(name, 'serves another network', 'Correct --rpc-url, or --network.')];
     return [
       genesis.tookMs > SLOW_MS

@@ -45,6 +45,10 @@ function resultOf(text: string, status: number): unknown {
   const parsed = parseJson(text);
   if (!isRecord(parsed)) throw new Error(`it answers ${status} with no JSON`);
   const { error, result } = parsed;
-  if (isRecord(error)) throw new Error(`it says: ${cleanLine(String(error['message']))}`);
+  if (isRecord(error)) {
+    const { message } = error;
+    const reason = typeof message === 'string' ? `: ${cleanLine(message)}` : ' no reason';
+    throw new Error(`it says${reason}`);
+  }
   return result;
 }
