@@ -1,5 +1,6 @@
 import { isRecord } from '../../../src/internal/record.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../../src/network.js';
+import { cleanLine } from '../clean.js';
 import { ok, warn, type Finding } from './finding.js';
 import { askNode } from './rpc.js';
 
@@ -14,7 +15,7 @@ export async function checkAccounts(url: string, wallet: string): Promise<Findin
   const findings = accounts.flatMap(({ address, info }) => {
     const why = flaw(info, wallet);
     const next = 'Revoke it with the wallet that set it, or pay with another token.';
-    return why === undefined ? [] : [warn(`account ${address}`, why, next)];
+    return why === undefined ? [] : [warn(`account ${cleanLine(address)}`, why, next)];
   });
   return findings.length > 0
     ? findings
@@ -42,8 +43,9 @@ function at(value: unknown, ...path: readonly string[]): unknown {
 function flaw(info: Record<string, unknown>, wallet: string): string | undefined {
   const { state, delegate, closeAuthority } = info;
   if (state === 'frozen') return 'is frozen by the issuer of the token';
-  if (typeof delegate === 'string') return `may be spent from by another key, ${delegate}`;
+  if (typeof delegate === 'string')
+    return `may be spent from by another key, ${cleanLine(delegate)}`;
   if (typeof closeAuthority === 'string' && closeAuthority !== wallet)
-    return `may be closed by another key, ${closeAuthority}`;
+    return `may be closed by another key, ${cleanLine(closeAuthority)}`;
   return undefined;
 }

@@ -1,5 +1,6 @@
 import { SOLANA_MAINNET } from 'exact-change';
 import { expect, it, onTestFinished } from 'vitest';
+import { checkAccounts } from '../../../adapters/cli/doctor/accounts.js';
 import { checkNode } from '../../../adapters/cli/doctor/node.js';
 import { served } from '../../helpers/served.js';
 
@@ -28,3 +29,20 @@ it.each(['{"toString":1,"valueOf":1}', nested])(
     ]);
   },
 );
+
+it('shows text of a node without characters that control a terminal', async () => {
+  const evil = '\u001b[2Jevil';
+  const accountWith = (info: object) => ({
+    pubkey: evil,
+    account: { data: { parsed: { info } } },
+  });
+  const value = [accountWith({ delegate: evil }), accountWith({ closeAuthority: evil })];
+  const { url, close } = await served(() =>
+    Promise.resolve(new Response(JSON.stringify({ result: { value } }))),
+  );
+  onTestFinished(close);
+  const findings = await checkAccounts(url, 'wallet');
+  expect(findings).toHaveLength(4);
+  for (const { check, says } of findings)
+    expect(`${check} ${says}`).toMatch(/^account \ufffd\[2Jevil may be .+ \ufffd\[2Jevil$/);
+});
