@@ -4,6 +4,7 @@ import { connectTo } from '../../src/config/connect.js';
 import type { LocalSettings } from '../../src/config/options.js';
 import { parseSwapRequest, type ResolvedRequest } from '../../src/config/swap-request.js';
 import { isExactChangeError } from '../../src/errors.js';
+import { untilAborted } from '../../src/internal/abort.js';
 import { refuse } from '../../src/internal/options.js';
 import { createPrices } from '../../src/payments/memory.js';
 import { readMint } from '../../src/policy/read.js';
@@ -106,13 +107,11 @@ export async function createOperations(
       return balancesOf(reads, wallet, addresses, signal);
     },
     parsePayment: (parts) => Promise.resolve(parsedPayment(parts, network)),
-    autoPay: (request, options) =>
-      resultOf(
-        request,
-        recorded === undefined
-          ? autoPayStep(deps(), request, options?.signal)
-          : recorded.step(request, options?.signal),
-      ),
+    autoPay(request, { signal } = {}) {
+      const step = recorded?.step(request, signal) ?? autoPayStep(deps(), request, signal);
+      // Calls of the journal have no signal.
+      return untilAborted(resultOf(request, step), signal);
+    },
     resume: async () => recorded?.resume(),
     async close() {
       await recorded?.close();
