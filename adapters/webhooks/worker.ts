@@ -194,8 +194,8 @@ export function createWorker(parts: WorkerParts): Worker {
       const at = runtime.now();
       const next = outcome.delivered ? [] : await afterFailure(job, target, outcome, stopped);
       await end(job, next);
-      // A delivery that this process cut off says nothing about the endpoint.
-      if (!stopped.aborted) {
+      // A delivery that this process cut off says nothing about the endpoint, unless it was accepted.
+      if (outcome.delivered || !stopped.aborted) {
         const { delivered, status } = outcome;
         const { event, failures: before } = job;
         const [{ dueAt: nextAt } = {}] = next;

@@ -60,6 +60,22 @@ describe('onDelivery', () => {
     ]);
     expect(deliveries).toHaveLength(3);
   });
+
+  it('receives a report of an accepted delivery that is cut off in the body of its answer', async () => {
+    const reports: WebhookDelivery[] = [];
+    const accepted = ({ signal }: Delivery) =>
+      new Promise<Answer>((resolve) => signal.addEventListener('abort', () => resolve(ok)));
+    const { webhooks, clock, ...worker } = await tellingOne(
+      SECOND_MS,
+      (_, delivery) => accepted(delivery),
+      { onDelivery: (report) => reports.push(report) },
+    );
+    const closed = webhooks.close();
+    await clock.pass(11 * SECOND_MS);
+    await closed;
+    expect(await leftIn({ webhooks, clock, ...worker })).toEqual([]);
+    expect(reports).toMatchObject([{ delivered: true, status: 200 }]);
+  });
 });
 
 describe('an event', () => {
