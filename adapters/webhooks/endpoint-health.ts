@@ -1,5 +1,4 @@
 import type { Endpoint } from '../../src/outbox/outbox.js';
-import { SHORTEST_MS } from './schedule.js';
 
 /**
  * Returns the changed record of an endpoint, by its record at that moment; undefined for no change.
@@ -8,6 +7,8 @@ type Change = (endpoint: Endpoint) => Endpoint | undefined;
 
 /** Precision of `acceptedAt`: not every delivery writes the endpoint's record. */
 const HOUR_MS = 60 * 60_000;
+/** The last acceptance may be as much later than `acceptedAt` as that is precise. */
+const ACCEPTS_NOTHING_MS = 3 * 24 * HOUR_MS + HOUR_MS;
 
 /** Whether `acceptedAt` of an endpoint is old enough to write it again. */
 export function isAcceptanceStale({ acceptedAt }: Endpoint, now: number): boolean {
@@ -21,14 +22,15 @@ export function markAccepted(now: number): Change {
 
 /**
  * Disables an endpoint, with two exceptions. If the endpoint has a new secret by now, its caller
- * wants deliveries again. If it accepted any event while this event was tried, only this event is
- * at fault; an endpoint that answered 410 (`isGone`) is disabled all the same.
+ * wants deliveries again. If it accepted any event in the last three days, only this event is at
+ * fault; an endpoint that answered 410 (`isGone`) is disabled all the same.
  */
 export function markDisabled(seen: Endpoint, now: number, isGone: boolean): Change {
   return (endpoint) => {
     const { acceptedAt = -Infinity, disabledAt, secrets } = endpoint;
     if (disabledAt !== undefined || secrets[0]?.secret !== seen.secrets[0]?.secret)
       return undefined;
-    return isGone || acceptedAt < now - SHORTEST_MS ? { ...endpoint, disabledAt: now } : undefined;
+    const isDead = isGone || acceptedAt < now - ACCEPTS_NOTHING_MS;
+    return isDead ? { ...endpoint, disabledAt: now } : undefined;
   };
 }

@@ -23,10 +23,6 @@ const LONGEST_ASKED_MS = 24 * HOUR_MS;
 /** Part of a delay by which it varies, so that failures of one moment do not retry together. */
 const JITTER = 0.1;
 
-/** The shortest time from the first failure of an event to its last. Milliseconds. */
-export const SHORTEST_MS =
-  SCHEDULE_MS.reduce<number>((sum, delay) => sum + delay, 0) * (1 - JITTER);
-
 /** Statuses that ask for a later try, possibly with `Retry-After` (RFC 6585, RFC 9110). */
 const ASKS_TO_WAIT: readonly number[] = [429, 503];
 

@@ -114,8 +114,8 @@ export interface Endpoint {
    */
   readonly acceptedAt?: number;
   /**
-   * When deliveries ended: the endpoint said that it is gone, or accepted nothing for as long as
-   * deliveries are tried. Milliseconds since the epoch.
+   * When deliveries ended: the endpoint said that it is gone, or accepted nothing in three days.
+   * Milliseconds since the epoch.
    */
   readonly disabledAt?: number;
 }
