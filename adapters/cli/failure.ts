@@ -14,8 +14,12 @@ const NEXT: Partial<Record<ErrorCode, string>> = {
   insufficient_sol: 'exact-change balance shows what the wallet holds.',
 };
 
-/** Returns the report of a failed command. It repeats no word of the command line that may be a key. */
-export function failureReport(error: unknown): Report {
+/**
+ * Returns the report of a failed command. It repeats no word of the command line that may be a key.
+ *
+ * @param mayLand - Whether a transaction may still land, of which the error does not know.
+ */
+export function failureReport(error: unknown, mayLand = false): Report {
   if (error instanceof Interrupted)
     return {
       exit: 'interrupted',
@@ -27,13 +31,14 @@ export function failureReport(error: unknown): Report {
     const message = messageOf(error);
     return { exit, json: { error: { code: 'failed', message } }, notes: [message] };
   }
-  const { code, funds, message, untrusted = {} } = error;
+  const { code, message, untrusted = {} } = error;
+  const funds = mayLand ? 'uncertain' : error.funds;
   const link = linkOf(error);
   const asksChain = funds === 'uncertain' && code !== 'swap_uncertain';
   const next = asksChain ? 'exact-change resume asks the chain.' : NEXT[code];
   return {
     ...{ exit, funds },
-    json: { error: hideKeysIn(error.toJSON()) },
+    json: { error: hideKeysIn({ ...error.toJSON(), funds }) },
     ...(link === undefined ? {} : { link }),
     notes: [
       message,

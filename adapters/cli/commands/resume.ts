@@ -1,5 +1,4 @@
-import { formatReceipt, isExactChangeError, type Client, type Receipt } from 'exact-change';
-import { amendError } from '../../../src/errors/amend.js';
+import { formatReceipt, type Client, type Receipt } from 'exact-change';
 import { withClient } from '../client.js';
 import { failureReport } from '../failure.js';
 import { createProgress } from '../progress.js';
@@ -64,9 +63,7 @@ export async function resumed(client: Payments, waits: boolean): Promise<Report>
     };
   } catch (error) {
     // The journal failed. What it holds may still land, and only this call can tell what changed.
-    const { json, notes } = failureReport(
-      isExactChangeError(error) ? amendError(error, { funds: 'uncertain' }) : error,
-    );
+    const { json, notes } = failureReport(error, true);
     return { ...UNCERTAIN, json: { changed, ...json }, text: text(), ...(notes && { notes }) };
   }
 }
