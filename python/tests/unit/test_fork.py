@@ -1,4 +1,4 @@
-"""Forks beside turns of other threads."""
+"""Forks beside turns and locks of other threads."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from exact_change._journal import locks
+from exact_change._journal.registry import wallet_of
 from exact_change._kernel.turns import run_turn
 
 
@@ -50,3 +52,30 @@ def test_an_interrupt_of_a_fork_ends_no_turn_of_another_thread(
     first.join()
     second.join()
     assert order == ["first", "second"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="The system has no forks.")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_makes_the_wallets_of_a_child_though_another_thread_held_the_lock_of_all_locks() -> None:
+    wallet_of("address", "network")
+    has_it, may_end = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with locks._all_lock:
+            has_it.set()
+            may_end.wait(60)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    has_it.wait(20)
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    # A child that waits for the lock never ends by itself.
+    overdue = threading.Timer(10, os.kill, (child, signal.SIGKILL))
+    overdue.start()
+    _, status = os.waitpid(child, 0)
+    overdue.cancel()
+    may_end.set()
+    holder.join()
+    assert status == 0
