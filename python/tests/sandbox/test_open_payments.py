@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
+from pathlib import Path
 from typing import Any, Iterator
 
 import pytest
 
+from exact_change import ExactChangeError
+from exact_change._journal.types import Attempt
+
+from ..buyer import journal_of
 from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
+from ..opened import run
 from ..payer import failure_of
 from ..proxy import Proxy
-from ..seller import Reply, Seen, offer, settle, terms
+from ..seller import BOUGHT, Reply, Seen, offer, settle, terms
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 302, 404])
@@ -122,3 +129,38 @@ def test_keeps_an_open_payment_when_the_clock_or_one_node_runs_ahead(
     again = failure_of(lambda: payer.client.post(seller.url), "payment_uncertain")
     assert again.details["payer_signature"] == first.details["payer_signature"]
     assert payer.signed == ["payment"]
+
+
+@pytest.mark.parametrize("lost", [None, BOUGHT], ids=["no answer", "an unread answer"])
+def test_keeps_what_another_process_wrote_of_a_payment_whose_answer_was_lost_here(
+    lost: Reply | None,
+    sandbox: Sandbox,
+    make_payer: MakePayer,
+    make_seller: MakeSeller,
+    tmp_path: Path,
+) -> None:
+    def answer(seen: Seen) -> Reply | None:
+        if not seen.is_paid:
+            return terms(offer(sandbox))
+        settle(sandbox, seen, offer(sandbox))
+        return lost
+
+    def recorded() -> Attempt:
+        (attempt,) = run(other.shared.attempts(owner))
+        return attempt
+
+    path = {"path": str(tmp_path / "journal")}
+    with journal_of(path) as journal, journal_of(path) as other:
+        payer = make_payer(USDC="1", journal=journal)
+        owner = payer.client._payer.thread_engine().context.owner
+        sandbox.call("node.fault", "getSignaturesForAddress", {"kind": "status", "status": 500})
+        with contextlib.suppress(ExactChangeError), payer.client.stream(
+            "GET", make_seller(answer).url
+        ):
+            assert lost
+        run(other.shared.put({**recorded(), "delivered": True, "toldAt": 7}))
+        sandbox.call("restore")
+        payer.told("payment.settled")
+        assert (recorded()["state"], recorded()["toldAt"]) == ("settled", 7)
+        assert recorded()["delivered"]
+        payer.client.close()
