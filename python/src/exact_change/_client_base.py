@@ -43,7 +43,11 @@ class ClientBase:
         return terms_in(response)
 
     def on(self, event: EventName | Literal["*"], listener: Listener) -> Callable[[], None]:
-        """Listens to an event, or to all (``"*"``). Returns a function that stops listening."""
+        """Listens to an event, or to all (``"*"``). Returns a function that stops listening.
+
+        A call waits for a plain function, at most ``timeouts.signer``, but an event loop is blocked
+        as long as it runs. A coroutine function needs an ``AsyncClient``, and no call waits for it.
+        """
         return self._payer.events.on(event, listener)
 
     def __repr__(self) -> str:
