@@ -77,7 +77,7 @@ class AsyncClient(ClientBase, AsyncClosing):
         host, caller = loop_host(), Signal()
         extended = call_options(extensions, idempotency_key, repeatable, caller)
         try:
-            async with self._in_use() as http:
+            async with self._in_use(self._own_http()) as http:
                 return await http.request(method, url, extensions=extended, **options)
         except BaseException as error:
             host.fire(caller, error)
@@ -127,7 +127,7 @@ class AsyncClient(ClientBase, AsyncClosing):
         extended = call_options(extensions, idempotency_key, repeatable, caller)
         async with AsyncExitStack() as stack:
             try:
-                http = await stack.enter_async_context(self._in_use())
+                http = await stack.enter_async_context(self._in_use(self._own_http()))
                 opening = http.stream(method, url, extensions=extended, **options)
                 response = await stack.enter_async_context(opening)
             except BaseException as error:
@@ -220,16 +220,16 @@ class AsyncClient(ClientBase, AsyncClosing):
 
     async def aclose(self) -> None:
         """Ends background work. See :meth:`exact_change.Client.close`."""
-        for engine in self._payer.close_loop():
-            await loop_host().run(engine.close())
-        http = self._https.pop(this_loop(), None)
-        if http is not None and self._process == os.getpid() and http.uses == 0:
-            await http.aclose()
+        async with AsyncExitStack() as stack:
+            http = self._https.pop(this_loop(), None)
+            # Count the close as a call: no call's end closes what background work reads.
+            if http is not None and self._process == os.getpid():
+                await stack.enter_async_context(self._in_use(http))
+            await self._payer.close_loop()
 
     @asynccontextmanager
-    async def _in_use(self) -> AsyncGenerator[httpx.AsyncClient, None]:
-        """Keeps connections open during a call; its end closes them if the client was closed."""
-        http = self._own_http()
+    async def _in_use(self, http: _Http) -> AsyncGenerator[httpx.AsyncClient, None]:
+        """Keeps connections open during a call; the last one closes those of a closed client."""
         http.uses += 1
         try:
             yield http

@@ -106,12 +106,19 @@ class Payer:
             engine = self._thread
             return [] if engine is None or self._process != os.getpid() else [engine]
 
-    def close_loop(self) -> list[Engine]:
-        """Pays no more calls. Returns the engine of the running loop, for the caller to close."""
+    async def close_loop(self) -> None:
+        """Pays no more calls, and closes the engine of the running loop.
+
+        Each close waits for it: a second close must not overtake the first.
+        """
+        loop = this_loop()
         with self._lock:
             self.is_closed = True
-            engine = self._loops.pop(this_loop(), None)
-        return [] if engine is None or self._process != os.getpid() else [engine]
+            engine = self._loops.get(loop)
+        if engine is not None and self._process == os.getpid():
+            await loop_host().run(engine.close())
+            with self._lock:
+                self._loops.pop(loop, None)
 
     def check_open(self, funds: Funds = "untouched") -> None:
         """Raises ``client_closed`` after a close.
