@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import FrameType, SimpleNamespace
 from typing import Any, Callable, Iterator
 
+import httpx
 import pytest
 import requests
 
@@ -142,6 +143,18 @@ def test_closes_after_the_threads_that_read_the_rest_of_a_refusal(
         assert end_of(lambda: buy(client, silent[1])) == "payment_rejected"
         until("a thread reads the rest", lambda: readers() > others)
     assert readers() <= others
+
+
+@pytest.mark.parametrize("silent", [REFUSAL], indirect=True)
+def test_closes_a_clients_own_httpx_after_the_thread_that_reads_the_rest_of_a_refusal(
+    silent: tuple[str, str, threading.Event], sandbox: Sandbox
+) -> None:
+    others = readers()
+    with Client(**sandbox.options(sandbox.wallet(USDC="1"))) as client:
+        with httpx.Client(transport=client.transport(), timeout=30) as http:
+            assert end_of(lambda: http.get(silent[1]).text) == "payment_rejected"
+            until("a thread reads the rest", lambda: readers() > others)
+        assert readers() <= others
 
 
 @pytest.mark.parametrize("silent", [REFUSAL], indirect=True)

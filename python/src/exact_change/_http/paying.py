@@ -9,6 +9,7 @@ import httpx
 
 from .._kernel.hosts import loop_host, threads
 from .._payer import Payer
+from .._payments.call import disposed
 from .ahead import aclose_late, close_late, engine_for, run_ahead, run_ahead_on_loop
 from .calls import (
     HttpxCall,
@@ -59,6 +60,9 @@ class PayingTransport(httpx.BaseTransport):
 
     def close(self) -> None:
         """Closes the transport below; the client stays open."""
+        engine = self._payer.made_thread_engine
+        if engine is not None:
+            threads.run(disposed(engine.context))
         self._below.close()
 
     def _send(self, request: httpx.Request) -> httpx.Response:

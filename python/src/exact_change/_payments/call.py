@@ -66,6 +66,15 @@ def free_connection(context: PaymentContext, reply: Reply) -> Steps[None]:
     yield from quiet(bounded(_LET_GO_MS, TimeoutError, [], lambda _: join(disposal)))
 
 
+def disposed(context: PaymentContext) -> Steps[None]:
+    """Waits until no answer is being disposed of: wait so before connections close.
+
+    A thread that reads from a connection that another thread closes may wait for ever.
+    """
+    for disposal in [*context.disposals]:
+        yield from join(disposal)
+
+
 class Peeked(NamedTuple):
     """The beginning of a body."""
 

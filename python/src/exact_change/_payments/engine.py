@@ -15,7 +15,7 @@ from .._config.options import parse_bool
 from .._config.swap_request import ApprovedQuote, ResolvedRequest, check_names, parse_swap_request
 from .._journal.types import Attempt
 from .._kernel.signals import Signal
-from .._kernel.steps import join, quiet, settled, until_aborted
+from .._kernel.steps import quiet, settled, until_aborted
 from .._kernel.task import Host, Steps, begin
 from .._policy.caps import CapUse, caps_for_spends
 from .._policy.hosts import plain_host, read_host
@@ -30,7 +30,7 @@ from .._transport.types import TokenBalance
 from .._x402.types import PaymentRequired
 from ..errors import ExactChangeError
 from .balances import check_balances, check_decimals
-from .call import Call, CallOptions, Reply, free_connection
+from .call import Call, CallOptions, Reply, disposed, free_connection
 from .claims import claims_released
 from .context import PaymentContext
 from .counted_swap import counted_swap
@@ -207,9 +207,7 @@ class Engine:
     def close(self) -> Steps[None]:
         """Ends background work, and closes the connections."""
         self.context.close()
-        # A thread that reads from a connection that another thread closes may wait for ever.
-        for disposal in [*self.context.disposals]:
-            yield from join(disposal)
+        yield from disposed(self.context)
         running = self.context.memory.top_up.running
         if running is not None:
             yield from settled(running)
