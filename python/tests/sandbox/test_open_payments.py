@@ -164,3 +164,21 @@ def test_keeps_what_another_process_wrote_of_a_payment_whose_answer_was_lost_her
         assert (recorded()["state"], recorded()["toldAt"]) == ("settled", 7)
         assert recorded()["delivered"]
         payer.client.close()
+
+
+def test_says_that_funds_are_uncertain_if_the_journal_of_an_open_payment_is_damaged(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller, tmp_path: Path
+) -> None:
+    seller = make_seller(lambda seen: None if seen.is_paid else terms(offer(sandbox)))
+    path = tmp_path / "journal"
+    with journal_of({"path": str(path)}) as journal:
+        payer = make_payer(USDC="1", journal=journal)
+        failure_of(lambda: payer.client.get(seller.url), "payment_uncertain")
+        payer.client.close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-9] + b"!" + whole[-8:])
+    with journal_of({"path": str(path)}) as journal:
+        again = make_payer(payer.wallet, journal=journal)
+        error = failure_of(lambda: again.client.get(seller.url), "journal_damaged")
+        assert (error.funds, error.retry) == ("uncertain", "never")
+        again.client.close()

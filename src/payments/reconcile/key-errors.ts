@@ -17,16 +17,23 @@ export function inProgress(details: ErrorDetails['payment_in_progress']): Settle
 }
 
 /**
- * Rethrows an error that prevented a call from reading earlier attempts. Turns
- * `journal_unavailable` into an error with `funds: 'uncertain'`, because the call may repeat a call
- * that has paid.
+ * Rethrows an error that prevented a call from reading earlier attempts. Turns an error of the
+ * journal into one with `funds: 'uncertain'`, because the call may repeat a call that has paid.
  */
 export function throwUnread(error: unknown): never {
-  if (!isExactChangeError(error, 'journal_unavailable') || error.funds !== 'untouched') throw error;
-  const { message, details, retry, cause } = error;
+  if (!isUnread(error) || error.funds !== 'untouched') throw error;
+  const { code, message, details, retry, cause } = error;
   throw new TransportError(
-    'journal_unavailable',
+    code,
     `${message} A payment for an equal call may be on record: once the journal works, repeat the same call, to find that payment.`,
     { details, funds: 'uncertain', retry: retry === 'never' ? retry : 'same', cause },
+  );
+}
+
+function isUnread(error: unknown) {
+  return (
+    isExactChangeError(error, 'journal_unavailable') ||
+    isExactChangeError(error, 'journal_damaged') ||
+    isExactChangeError(error, 'journal_locked')
   );
 }

@@ -7,9 +7,10 @@ from typing import Any, Mapping, TypeVar
 from ..._journal.registry import OpenPayment
 from ..._kernel.task import Steps
 from ..._receipt import read_receipt
-from ...errors import ExactChangeError, Moved, failure
+from ...errors import ErrorCode, ExactChangeError, Moved, failure, is_code
 
 T = TypeVar("T")
+_UNREAD: tuple[ErrorCode, ...] = ("journal_unavailable", "journal_damaged", "journal_locked")
 
 
 def already_spent(open_: OpenPayment, response: object = None) -> ExactChangeError:
@@ -101,7 +102,7 @@ def uncertain_if_unread(steps: Steps[T]) -> Steps[T]:
     try:
         return (yield from steps)
     except ExactChangeError as raised:
-        if raised.code != "journal_unavailable" or raised.funds != "untouched":
+        if not is_code(raised, *_UNREAD) or raised.funds != "untouched":
             raise
         error = raised
     raise as_uncertain(
