@@ -57,7 +57,7 @@ def test_an_interrupt_of_a_fork_ends_no_turn_of_another_thread(
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="The system has no forks.")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 def test_makes_the_wallets_of_a_child_though_another_thread_held_the_lock_of_all_locks() -> None:
-    wallet_of("address", "network")
+    wallet_of("of the parent", "network")
     has_it, may_end = threading.Event(), threading.Event()
 
     def hold() -> None:
