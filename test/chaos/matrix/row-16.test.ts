@@ -12,7 +12,7 @@ import { afterSettling, expectSpent, onPaid, receiptsOf, told } from './after-pa
 import { answer } from './front.js';
 import { killed } from './killed.js';
 import { row } from './row.js';
-import { bought, refused, signedBy } from './told.js';
+import { bought, signedBy } from './told.js';
 import { attemptsOf, TIMEOUTS, worldsOfFile, type World } from './world.js';
 
 const worlds = worldsOfFile();
@@ -198,12 +198,14 @@ async function damagedOnDisk(world: World): Promise<void> {
     Uint8Array.from(good, (byte, index) => (index === middle ? byte ^ 1 : byte)),
   );
   for (const purchase of ['c', 'd']) {
-    const error = await refused(
-      buyer,
+    const { length } = buyer.signed;
+    const error = await failureOf(
       world.buy(buyer, purchase, { base: front.url }),
       'journal_damaged',
     );
     expect(error).toMatchObject({ name: 'TransportError', retry: 'never', details: { path } });
+    // A payment is on record, and the record cannot be read.
+    expect([error.funds, buyer.signed.length]).toEqual(['uncertain', length]);
   }
   expect(await readFile(path)).not.toEqual(good);
   await writeFile(path, good);
