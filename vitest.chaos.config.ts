@@ -29,6 +29,7 @@ export default defineConfig({
     globalSetup: ['test/helpers/postgres-of-run.ts'],
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000 } },
     // Four processes, which keep all cores busy, come last of the crowds.
     sequence: { sequencer: startingWith(/kill|simulation|one-process|ten-thousand/) },
     projects: [

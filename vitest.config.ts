@@ -35,6 +35,7 @@ export default defineConfig({
     // For a hang alone: a machine under load may take ten times as long as a quiet one.
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000 } },
     sequence: { sequencer: startingWith(/contract/) },
     globalSetup: ['test/helpers/postgres-of-run.ts'],
     include: ['test/{unit,contract,surface,integration}/**/*.test.ts'],

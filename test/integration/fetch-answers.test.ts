@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { encodePaymentRequiredHeader } from '@x402/core/http';
 import { receiptOf } from 'exact-change';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { clientOf, newBuyer, nextEvent, type Buyer } from '../helpers/fetch-buyer.js';
 import { expectSame, outcomeOf } from '../helpers/fetch-compare.js';
 import { hashOf, paymentOf } from '../helpers/fetch-record.js';
@@ -309,7 +309,7 @@ describe('several calls', () => {
         void response.writeHead(request.headers['x-refused'] === undefined ? 200 : 402).end(),
     });
     for (let turn = 0; turn < 10; turn += 1) await call(`${url}/${turn}`);
-    await vi.waitFor(() => expect(open.size).toBeLessThanOrEqual(2));
+    await expect.poll(() => open.size).toBeLessThanOrEqual(2);
   });
 });
 

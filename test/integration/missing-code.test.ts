@@ -125,7 +125,7 @@ it('ends the call with its caller while the reader of a paid 402 never loads', a
   const caller = new AbortController();
   const call = client.fetch(seller.url, { signal: caller.signal });
   const ended = expect(call).rejects.toBe('given up');
-  await vi.waitFor(() => expect(seller.paid).toHaveLength(1), 4_000);
+  await expect.poll(() => seller.paid).toHaveLength(1);
   caller.abort('given up');
   await ended;
 });
@@ -143,7 +143,7 @@ it('needs no additional file to read a header that says that the payment is pend
     { policy: { resign: 1 }, timeouts: { payment: 5_000 } },
   );
   await client.fetch(seller.url).catch(() => undefined);
-  await vi.waitFor(() => expect(settled).toHaveLength(seller.paid.length), 4_000);
+  await expect.poll(() => settled).toHaveLength(seller.paid.length);
   const payments = new Set(seller.paid.map(({ headers }) => headers['payment-signature']));
   expect(payments.size).toBe(1);
 });
@@ -194,7 +194,7 @@ it.each<[string, string, SellerHandler, ClientOptions]>([
   const caller = new AbortController();
   const call = client.fetch(seller.url, { signal: caller.signal });
   const ended = expect(call).rejects.toBe('given up');
-  await vi.waitFor(() => expect(load).toHaveBeenCalled(), 4_000);
+  await expect.poll(() => load).toHaveBeenCalled();
   caller.abort('given up');
   await ended;
   expect(seller.paid).toEqual([]);
@@ -213,7 +213,7 @@ it('signs nothing for an aborted call, and frees its key, when its file arrives 
   const caller = new AbortController();
   const call = client.fetch(seller.url, { idempotencyKey: 'order', signal: caller.signal });
   const ended = expect(call).rejects.toBe('given up');
-  await vi.waitFor(() => expect(load).toHaveBeenCalled(), 4_000);
+  await expect.poll(() => load).toHaveBeenCalled();
   caller.abort('given up');
   await ended;
   arrive(await vi.importActual(RESIGN));
@@ -254,7 +254,7 @@ it.each<[string, string, (client: Client, url: string, signal: AbortSignal) => P
   );
   const caller = new AbortController();
   const ended = expect(run(client, seller.url, caller.signal)).rejects.toBe('given up');
-  await vi.waitFor(() => expect(load).toHaveBeenCalled(), 4_000);
+  await expect.poll(() => load).toHaveBeenCalled();
   caller.abort('given up');
   await ended;
 });
@@ -270,7 +270,7 @@ it('ends inspectSwap with its caller while its file never loads', async () => {
     ...{ maxInAmount: '1', minOutAmount: '1', rpcUrl: sandbox.rpcUrl, signal: caller.signal },
   });
   const ended = expect(verdict).rejects.toBe('given up');
-  await vi.waitFor(() => expect(load).toHaveBeenCalled(), 4_000);
+  await expect.poll(() => load).toHaveBeenCalled();
   caller.abort('given up');
   await ended;
 });
@@ -291,7 +291,7 @@ it.each([
   const caller = new AbortController();
   const call = client.fetch(`${seller.url}/second`, { signal: caller.signal });
   const ended = expect(call).rejects.toBe('given up');
-  await vi.waitFor(() => expect(load).toHaveBeenCalled(), 4_000);
+  await expect.poll(() => load).toHaveBeenCalled();
   caller.abort('given up');
   await ended;
 });
@@ -325,7 +325,7 @@ it('ends a transaction lookup with its caller while its reader never loads', asy
   const caller = new AbortController();
   const lookup = rpc.transaction('1'.repeat(64), { signal: caller.signal });
   const ended = expect(lookup).rejects.toBe('given up');
-  await vi.waitFor(() => expect(load).toHaveBeenCalled(), 4_000);
+  await expect.poll(() => load).toHaveBeenCalled();
   caller.abort('given up');
   await ended;
 });

@@ -77,7 +77,7 @@ describe('a seller that refuses the first payment and sends new terms', () => {
       },
     ]);
     expect((await payer.client.fetch(seller.url)).status).toBe(200);
-    await vi.waitFor(() => expect(closed).toHaveBeenCalled());
+    await expect.poll(() => closed).toHaveBeenCalled();
   });
 
   it('gets less if it asks for less', async () => {

@@ -318,7 +318,7 @@ describe('a refusal of a settled payment', () => {
       serve,
     ]);
     expect((await payer.client.fetch(seller.url)).status).toBe(200);
-    await vi.waitFor(() => expect(closed).toHaveBeenCalled());
+    await expect.poll(() => closed).toHaveBeenCalled();
   });
 });
 

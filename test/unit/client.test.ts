@@ -154,7 +154,7 @@ describe('a client with code that does not load', () => {
     await prepare(client);
     await expect(client.fetch(server.origin)).rejects.toThrow();
     await expect(client.plan(server.origin)).rejects.toThrow();
-    await vi.waitFor(() => expect(closed).toHaveBeenCalledTimes(2));
+    await expect.poll(() => closed).toHaveBeenCalledTimes(2);
   });
 
   it.each<[string, (client: Client, url: string, signal: AbortSignal) => Promise<unknown>]>([
@@ -169,7 +169,7 @@ describe('a client with code that does not load', () => {
     const load = vi.fn<Composition['load']>(() => new Promise(() => undefined));
     const caller = new AbortController();
     const ended = expect(call(clientWith(load), server.origin, caller.signal)).rejects.toBe('gone');
-    await vi.waitFor(() => expect(load).toHaveBeenCalled());
+    await expect.poll(() => load).toHaveBeenCalled();
     caller.abort('gone');
     await ended;
   });

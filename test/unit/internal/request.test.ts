@@ -462,7 +462,7 @@ describe('a body that cannot be sent again', () => {
     await call?.sendUnpaid();
     expect(cancelled).not.toHaveBeenCalled();
     call?.forget();
-    await vi.waitFor(() => expect(cancelled).toHaveBeenCalledOnce());
+    await expect.poll(() => cancelled).toHaveBeenCalledOnce();
     await expect(call?.replayable()).rejects.toMatchObject({ code: 'body_not_replayable' });
   });
 

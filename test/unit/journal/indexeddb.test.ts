@@ -39,7 +39,7 @@ describe('a journal whose browser never answers', () => {
     await journal.close();
     await expect(call).rejects.toMatchObject({ code: 'journal_unavailable', retry: 'never' });
     answer();
-    await vi.waitFor(() => expect(freed).toHaveBeenCalled());
+    await expect.poll(() => freed).toHaveBeenCalled();
     expect(database.close).toHaveBeenCalled();
   });
 
@@ -49,8 +49,7 @@ describe('a journal whose browser never answers', () => {
     const journal = indexedDbJournal();
     const call = journal.used(owner, [], 0);
     call.catch(() => undefined);
-    await vi.waitFor(answer);
-    await vi.waitFor(() => expect(asked).toHaveBeenCalled());
+    await expect.poll(() => (answer(), asked)).toHaveBeenCalled();
     await journal.close();
     await expect(call).rejects.toMatchObject({ code: 'journal_unavailable', retry: 'never' });
   });

@@ -129,7 +129,7 @@ it('counts no failure of a node when a caller aborts', async () => {
   const { rpc, requests, reply, first } = await twoNodes();
   const controller = new AbortController();
   const call = rpc.genesisHash({ signal: controller.signal }).catch((error: unknown) => error);
-  await vi.waitUntil(() => first.calls.length === 1);
+  await expect.poll(() => first.calls.length).toBe(1);
   controller.abort('had enough');
   expect(await call).toBe('had enough');
   reply.first = { result: hash };
@@ -144,7 +144,7 @@ it('leaves a probe to the next call when its caller aborts', async () => {
   reply.first = hang;
   const controller = new AbortController();
   const call = rpc.genesisHash({ signal: controller.signal }).catch((error: unknown) => error);
-  await vi.waitUntil(() => first.calls.length === 2);
+  await expect.poll(() => first.calls.length).toBe(2);
   controller.abort('had enough');
   expect(await call).toBe('had enough');
   reply.first = { result: hash };

@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { TOKEN_PROGRAM } from '../../../../src/network.js';
 import { LOOKUP_TABLE_PROGRAM } from '../../../../src/solana/programs.js';
 import { systemRuntime, type Runtime } from '../../../../src/internal/runtime.js';
@@ -91,7 +91,7 @@ describe('createBlockhashSource', () => {
     advance(2_000);
     answers[0]?.resolve(5);
     await first;
-    await vi.waitFor(() => expect(asked.length).toBeGreaterThan(1));
+    await expect.poll(() => asked.length).toBeGreaterThan(1);
     advance(2_000);
     answers[1]?.resolve(6);
     expect(new Set((await Promise.all(waiting)).map(({ slot }) => slot))).toEqual(new Set([6]));
@@ -108,7 +108,8 @@ describe('createBlockhashSource', () => {
     expect((await blockhashes.recent()).slot).toBe(10);
     expect(asked).toHaveLength(3);
     answers[2]?.resolve(48);
-    await vi.waitFor(async () => expect((await blockhashes.recent()).slot).toBe(48));
+    await new Promise(setImmediate);
+    expect((await blockhashes.recent()).slot).toBe(48);
     expect(asked).toHaveLength(3);
   });
 
@@ -168,7 +169,7 @@ describe('createBlockhashSource', () => {
     const late = blockhashes.fresh({ minContextSlot: 6 });
     answers[0]?.resolve(5);
     expect((await early).slot).toBe(5);
-    await vi.waitFor(() => expect(asked).toHaveLength(2));
+    await expect.poll(() => asked).toHaveLength(2);
     answers[1]?.resolve(6);
     expect((await late).slot).toBe(6);
     expect((await blockhashes.fresh()).slot).toBe(6);
