@@ -21,6 +21,6 @@ export default defineConfig({
     // Loading the library and the sandbox for each file anew would take minutes.
     isolate: false,
     testTimeout: 120_000,
-    hookTimeout: 60_000,
+    hookTimeout: 120_000,
   },
 });

@@ -138,7 +138,7 @@ describe('the dashboard of a service', () => {
     await page.getByLabel('Key of the service').waitFor();
     // The browser changes only the part after #, and loads nothing.
     await page.goto(first.page);
-    await page.locator('#board').waitFor({ timeout: 10_000 });
+    await page.locator('#board').waitFor();
     expect(page.url()).toBe(`${first.url}/ui/`);
     first.run.child.kill('SIGINT');
     await first.run.ended;

@@ -374,7 +374,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>, fi
       });
     });
 
-    describe('an outbox that many callers share', { timeout: 120_000 }, () => {
+    describe('an outbox that many callers share', () => {
       /** Makes jobs of a caller for an endpoint. */
       const jobsOf = (
         job: OutboxJob,

@@ -73,7 +73,7 @@ export function processesContract(name: string, makePlace: () => Promise<SharedP
     return { child, exit, told };
   };
 
-  describe(`${name}, as the journal of several processes`, { timeout: 120_000 }, () => {
+  describe(`${name}, as the journal of several processes`, () => {
     beforeEach(async () => {
       place = await makePlace();
       journal = place.open();

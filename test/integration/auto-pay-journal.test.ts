@@ -845,7 +845,7 @@ describe('a transport with a journal', () => {
         cwd: ROOT,
         stdio: ['ignore', 'pipe', 'inherit'],
         // The timeout kills a process that does not end, and the exit code shows it.
-        timeout: 25_000,
+        timeout: 100_000,
       },
     );
     let said = '';

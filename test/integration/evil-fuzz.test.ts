@@ -170,6 +170,6 @@ describe.concurrent.each([PLANNED, STEPWISE, SWAP])(
       );
       // Both ends occur: the client does not read every changed part.
       expect(ends).toEqual(new Set(['done', 'refused']));
-    }, 120_000);
+    });
   },
 );

@@ -95,5 +95,5 @@ describe.each(wantedNames)('a transaction with random instructions around %s', (
     // the wallet more.
     expect(tally.landed - before.landed).toBeGreaterThan(RUNS / 27);
     expect(harmful).toBeGreaterThan(RUNS / 80);
-  }, 60_000);
+  });
 });

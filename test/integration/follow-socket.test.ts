@@ -41,10 +41,8 @@ it('hears of late payments over one subscription, and searches the chain less of
     await payerNamed('polling', 'ws://127.0.0.1:9'),
   ];
   // The client without a socket searches five times, each time for both payments.
-  await until(
-    'the client without a socket has searched five times',
-    () => (polling.searches() >= 5 ? true : undefined),
-    30_000,
+  await until('the client without a socket has searched five times', () =>
+    polling.searches() >= 5 ? true : undefined,
   );
   expect(subscribed.calls('accountSubscribe')).toBe(1);
   expect(subscribed.searches()).toBeLessThan(polling.searches());
@@ -53,12 +51,12 @@ it('hears of late payments over one subscription, and searches the chain less of
   await until('both payments are settled', () =>
     subscribed.settled.count === 2 ? true : undefined,
   );
-}, 60_000);
+});
 
 it('finds late payments when the node accepts subscriptions and never notifies', async () => {
   sandbox.controls.node.webSocket = 'silent';
   const silent = await payerNamed('silent', `${sandbox.wsUrl}/?caller=silent`);
   for (const header of silent.headers) expect((await silent.present(header)).status).toBe(200);
-  await until('both are settled', () => (silent.settled.count === 2 ? true : undefined), 60_000);
+  await until('both are settled', () => (silent.settled.count === 2 ? true : undefined));
   sandbox.controls.node.webSocket = 'on';
-}, 90_000);
+});

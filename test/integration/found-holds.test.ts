@@ -65,7 +65,7 @@ async function unsettled(own: Change, others: Change) {
 }
 
 describe('a payment that a client resumes while another client decides it', () => {
-  it('holds no tokens after both have finished', { timeout: 20_000 }, async () => {
+  it('holds no tokens after both have finished', async () => {
     const { other, decided, held } = await unsettled(
       () => ({}),
       (ledger) => ({
@@ -153,7 +153,7 @@ describe('a call of a client that finds a payment of more than a day ago', () =>
 });
 
 describe('a swap that no node remembers', () => {
-  it('counts its full bound and does not block a later swap', { timeout: 30_000 }, async () => {
+  it('counts its full bound and does not block a later swap', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'exact-change-holds-'));
     const journal = fileJournal(join(directory, 'journal.jsonl'));
     onTestFinished(async () => {

@@ -119,7 +119,7 @@ describe('a call with a claim that the journal fails to drop', () => {
     expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([1, 1]);
   });
 
-  it('drops the claim as soon as the journal works again', { timeout: 20_000 }, async () => {
+  it('drops the claim as soon as the journal works again', async () => {
     const { journal, mend } = await keepingClaims();
     const seller = await lossy();
     const payer = await payerOn(sandbox, { USDC: '1' }, { journal });
@@ -200,7 +200,7 @@ describe('an attempt of a process that died between its hold and its signature',
 });
 
 describe('two processes of one wallet without the token', () => {
-  it('pay each call once and leave no hold', { timeout: 60_000 }, async () => {
+  it('pay each call once and leave no hold', async () => {
     const connectionString = await createDatabase();
     const journal = postgresJournal({ connectionString });
     const theirs = postgresJournal({ connectionString });

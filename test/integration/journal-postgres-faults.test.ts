@@ -173,41 +173,37 @@ describe('a lost connection', () => {
     expect(order).toEqual(['first', 'second']);
   });
 
-  it(
-    'fails the calls under way when the database stops, and later calls find the database again',
-    { timeout: 60_000 },
-    async () => {
-      const attempt = attemptOf({ idempotencyKey: 'key' });
-      await journal.reserve(attempt, [dayCap(20_000n)]);
-      const { claims, locks } = journal.coordination(owner);
-      await claims.take([attempt.id]);
-      const busy = Array.from({ length: 50 }, () =>
-        other.reserve(attemptOf({ wallet: 'another' }), []).catch((error: unknown) => error),
-      );
-      await postgres.kill();
-      const unwritten = (await Promise.all(busy)).filter((outcome) => outcome !== undefined);
-      for (const error of unwritten) expect(error).toMatchObject({ code: 'journal_unavailable' });
-      for (const [, call] of callsOf(journal)) await failureOf(call(), 'journal_unavailable');
-      await postgres.start();
-      await until('the claim is back', async () => {
-        const live = await other
-          .coordination(owner)
-          .claims.live([attempt.id])
-          .catch(() => undefined);
-        return live?.has(attempt.id);
-      });
-      expect(await listOf(journal.attempts(owner))).toEqual([attempt]);
-      expect(await journal.reserve(attemptOf(), [dayCap(20_000n)])).toBeUndefined();
-      expect(await journal.reserve(attemptOf(), [dayCap(20_000n)])).toMatchObject({
-        used: 20_000n,
-      });
-      expect(await locks.hold(['swap'], async () => 'held')).toBe('held');
-      await journal.put({ ...attempt, state: 'signed' });
-      // Every write that succeeded is there; writes that failed may be there too.
-      const kept = await listOf(other.attempts({ ...owner, wallet: 'another' }));
-      expect(kept.length).toBeGreaterThanOrEqual(50 - unwritten.length);
-    },
-  );
+  it('fails the calls under way when the database stops, and later calls find the database again', async () => {
+    const attempt = attemptOf({ idempotencyKey: 'key' });
+    await journal.reserve(attempt, [dayCap(20_000n)]);
+    const { claims, locks } = journal.coordination(owner);
+    await claims.take([attempt.id]);
+    const busy = Array.from({ length: 50 }, () =>
+      other.reserve(attemptOf({ wallet: 'another' }), []).catch((error: unknown) => error),
+    );
+    await postgres.kill();
+    const unwritten = (await Promise.all(busy)).filter((outcome) => outcome !== undefined);
+    for (const error of unwritten) expect(error).toMatchObject({ code: 'journal_unavailable' });
+    for (const [, call] of callsOf(journal)) await failureOf(call(), 'journal_unavailable');
+    await postgres.start();
+    await until('the claim is back', async () => {
+      const live = await other
+        .coordination(owner)
+        .claims.live([attempt.id])
+        .catch(() => undefined);
+      return live?.has(attempt.id);
+    });
+    expect(await listOf(journal.attempts(owner))).toEqual([attempt]);
+    expect(await journal.reserve(attemptOf(), [dayCap(20_000n)])).toBeUndefined();
+    expect(await journal.reserve(attemptOf(), [dayCap(20_000n)])).toMatchObject({
+      used: 20_000n,
+    });
+    expect(await locks.hold(['swap'], async () => 'held')).toBe('held');
+    await journal.put({ ...attempt, state: 'signed' });
+    // Every write that succeeded is there; writes that failed may be there too.
+    const kept = await listOf(other.attempts({ ...owner, wallet: 'another' }));
+    expect(kept.length).toBeGreaterThanOrEqual(50 - unwritten.length);
+  });
 });
 
 describe('a database that ends idle sessions', () => {

@@ -24,75 +24,57 @@ async function paidInVain(options: Parameters<typeof payerOn>[2]): Promise<Payer
 }
 
 describe('a client at a node with an address index 250 slots behind its tip', () => {
-  it.each(JOURNALS)(
-    'calls no landed payment unsettled, with a journal in %s',
-    { timeout: 60_000 },
-    async (kind) => {
-      sandbox.controls.node.lag({ getSignaturesForAddress: 250 });
-      const journal = await journalOf(kind);
-      const payer = await paidInVain({ journal });
-      const paid = async () => 1_000_000n - (await sandbox.balance(payer.address, 'USDC'));
-      await until('it has landed', async () => ((await paid()) === 10_000n ? true : undefined));
-      sandbox.controls.node.warp();
-      const again = payer.again({ journal });
-      for (let call = 0; call < 3; call += 1)
-        await failureOf(again.fetch(url(), { method: 'POST' }), 'payment_uncertain');
-      expect((await again.spent())[0]?.used).toBe('0.01');
-      sandbox.controls.node.clearFaults();
-      expect(await paid()).toBe(10_000n);
-      const told = await failureOf(again.fetch(url(), { method: 'POST' }), 'already_spent');
-      expect(told.funds).toBe('spent');
-      expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([
-        1, 1,
-      ]);
-    },
-  );
+  it.each(JOURNALS)('calls no landed payment unsettled, with a journal in %s', async (kind) => {
+    sandbox.controls.node.lag({ getSignaturesForAddress: 250 });
+    const journal = await journalOf(kind);
+    const payer = await paidInVain({ journal });
+    const paid = async () => 1_000_000n - (await sandbox.balance(payer.address, 'USDC'));
+    await until('it has landed', async () => ((await paid()) === 10_000n ? true : undefined));
+    sandbox.controls.node.warp();
+    const again = payer.again({ journal });
+    for (let call = 0; call < 3; call += 1)
+      await failureOf(again.fetch(url(), { method: 'POST' }), 'payment_uncertain');
+    expect((await again.spent())[0]?.used).toBe('0.01');
+    sandbox.controls.node.clearFaults();
+    expect(await paid()).toBe(10_000n);
+    const told = await failureOf(again.fetch(url(), { method: 'POST' }), 'already_spent');
+    expect(told.funds).toBe('spent');
+    expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([1, 1]);
+  });
 
-  it(
-    'calls no payment unsettled when an equal amount came in unseen and hides its cost',
-    { timeout: 60_000 },
-    async () => {
-      sandbox.controls.node.lag({ getSignaturesForAddress: 250 });
-      const payer = await paidInVain({});
-      const held = () => sandbox.balance(payer.address, 'USDC');
-      await until('it has landed', async () => ((await held()) === 990_000n ? true : undefined));
-      await sandbox.chain.fundToken(address(payer.address), sandbox.mints.USDC, 10_000n);
-      expect(await held()).toBe(1_000_000n);
-      sandbox.controls.node.warp();
-      const again = payer.again({});
-      for (let call = 0; call < 3; call += 1)
-        await failureOf(again.fetch(url(), { method: 'POST' }), 'payment_uncertain');
-      sandbox.controls.node.clearFaults();
-      await failureOf(again.fetch(url(), { method: 'POST' }), 'already_spent');
-      expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([
-        1, 1,
-      ]);
-    },
-  );
+  it('calls no payment unsettled when an equal amount came in unseen and hides its cost', async () => {
+    sandbox.controls.node.lag({ getSignaturesForAddress: 250 });
+    const payer = await paidInVain({});
+    const held = () => sandbox.balance(payer.address, 'USDC');
+    await until('it has landed', async () => ((await held()) === 990_000n ? true : undefined));
+    await sandbox.chain.fundToken(address(payer.address), sandbox.mints.USDC, 10_000n);
+    expect(await held()).toBe(1_000_000n);
+    sandbox.controls.node.warp();
+    const again = payer.again({});
+    for (let call = 0; call < 3; call += 1)
+      await failureOf(again.fetch(url(), { method: 'POST' }), 'payment_uncertain');
+    sandbox.controls.node.clearFaults();
+    await failureOf(again.fetch(url(), { method: 'POST' }), 'already_spent');
+    expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([1, 1]);
+  });
 
-  it(
-    'calls a payment that never landed unsettled once the index has caught up',
-    { timeout: 60_000 },
-    async () => {
-      const payer = await payerOn(sandbox, { USDC: '1' });
-      payer.client.on('payment.sent', () =>
-        sandbox.controls.api.fault('/usdc', { kind: 'dropBefore', times: 1 }),
-      );
-      await failureOf(payer.client.fetch(url(), { method: 'POST' }), 'payment_uncertain');
-      sandbox.controls.node.lag({ getSignaturesForAddress: 250 });
-      sandbox.controls.node.warp();
-      sandbox.controls.node.clearFaults();
-      const again = payer.again({});
-      await until('it is called unsettled', async () =>
-        (await again.resume()).some(({ state }) => state === 'unsettled') ? true : undefined,
-      );
-      expect((await again.spent())[0]?.used).toBe('0');
-      expect((await again.fetch(url(), { method: 'POST' })).status).toBe(200);
-      expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([
-        2, 1,
-      ]);
-    },
-  );
+  it('calls a payment that never landed unsettled once the index has caught up', async () => {
+    const payer = await payerOn(sandbox, { USDC: '1' });
+    payer.client.on('payment.sent', () =>
+      sandbox.controls.api.fault('/usdc', { kind: 'dropBefore', times: 1 }),
+    );
+    await failureOf(payer.client.fetch(url(), { method: 'POST' }), 'payment_uncertain');
+    sandbox.controls.node.lag({ getSignaturesForAddress: 250 });
+    sandbox.controls.node.warp();
+    sandbox.controls.node.clearFaults();
+    const again = payer.again({});
+    await until('it is called unsettled', async () =>
+      (await again.resume()).some(({ state }) => state === 'unsettled') ? true : undefined,
+    );
+    expect((await again.spent())[0]?.used).toBe('0');
+    expect((await again.fetch(url(), { method: 'POST' })).status).toBe(200);
+    expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([2, 1]);
+  });
 });
 
 describe('a client at a node with a wrong number', () => {
@@ -117,7 +99,6 @@ describe('a client at a node with a wrong number', () => {
 
   it.each(rows)(
     'pays a purchase at most once if %s %s is off by %d, with %s',
-    { timeout: 60_000 },
     async (method, at, by, count) => {
       const rpcUrl = count === 'two nodes' ? nodes() : nodes().slice(0, 1);
       sandbox.controls.node.fault(method, { kind: 'offBy', at, by }, 'first');

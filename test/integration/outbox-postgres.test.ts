@@ -136,7 +136,7 @@ function startMember(task: object): Member {
 }
 
 if (inChaos)
-  describe('several processes on one database', { timeout: 120_000 }, () => {
+  describe('several processes on one database', () => {
     it('finish 2,000 jobs, each in one process', async () => {
       await add(2_000);
       const members = Array.from({ length: 2 }, () => startMember({ what: 'deliver' }));
@@ -208,7 +208,7 @@ unsampled('a listener of the outbox', () => {
 });
 
 if (inChaos)
-  describe('a killed process', { timeout: 120_000 }, () => {
+  describe('a killed process', () => {
     it.each([
       ['before', 'reserved', false],
       ['after', 'abandoned', true],
@@ -335,127 +335,123 @@ unsampled('a failed write', () => {
   });
 });
 
-unsampled(
-  'a database with an outbox',
-  () => {
-    const endpoint: Endpoint = {
-      id: 'one',
-      url: 'https://a.test/',
-      events: ['payment.failed'],
-      caller: '',
-      secrets: [],
-      createdAt: 1,
-    };
-    /** Returns every call that an outbox adds to the journal, or changes. */
-    const callsOf = (target: Told, job: OutboxJob): (() => Promise<unknown>)[] => [
-      () => target.put(attemptOf()),
-      () => target.release('one'),
-      () => take({}, target.outbox),
-      () => target.outbox.finish(job, []),
-      () => target.outbox.endpoints(),
-      () => target.outbox.addEndpoint(endpoint, 1),
-      () => target.outbox.changeEndpoint('nobody', () => undefined),
-      () => target.outbox.removeEndpoint('nobody'),
+unsampled('a database with an outbox', () => {
+  const endpoint: Endpoint = {
+    id: 'one',
+    url: 'https://a.test/',
+    events: ['payment.failed'],
+    caller: '',
+    secrets: [],
+    createdAt: 1,
+  };
+  /** Returns every call that an outbox adds to the journal, or changes. */
+  const callsOf = (target: Told, job: OutboxJob): (() => Promise<unknown>)[] => [
+    () => target.put(attemptOf()),
+    () => target.release('one'),
+    () => take({}, target.outbox),
+    () => target.outbox.finish(job, []),
+    () => target.outbox.endpoints(),
+    () => target.outbox.addEndpoint(endpoint, 1),
+    () => target.outbox.changeEndpoint('nobody', () => undefined),
+    () => target.outbox.removeEndpoint('nobody'),
+  ];
+  const aJob = async (): Promise<OutboxJob> => {
+    await add(2);
+    const [job] = await take({ limit: 1 });
+    return job!;
+  };
+
+  it('keeps every confirmed endpoint, job and event through a kill', async () => {
+    const job = await aJob();
+    await outbox.addEndpoint(endpoint, 1);
+    const attempts = await Promise.all(Array.from({ length: 60 }, () => reserved()));
+    const busy = attempts.map((attempt) =>
+      journal.put({ ...attempt, state: 'abandoned' }).then(() => attempt.id),
+    );
+    await Promise.race(busy);
+    await postgres.kill();
+    const outcomes = await Promise.allSettled(busy);
+    for (const outcome of outcomes)
+      if (outcome.status === 'rejected')
+        expect(outcome.reason).toMatchObject({ code: 'journal_unavailable' });
+    for (const call of callsOf(journal, job)) await failureOf(call(), 'journal_unavailable');
+    await postgres.start();
+
+    const written = (await listOf(journal.attempts(owner)))
+      .filter(({ state }) => state === 'abandoned')
+      .map(({ id }) => id);
+    expect(written).toEqual(
+      expect.arrayContaining(
+        outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : [])),
+      ),
+    );
+    const jobs = await jobsIn();
+    expect(
+      jobs
+        .filter((queued) => queued.endpoint === undefined)
+        .map(({ event }) => event.data.id)
+        .sort(),
+    ).toEqual([...written].sort());
+    expect(jobs.filter((queued) => queued.endpoint !== undefined)).toHaveLength(2);
+    expect(await outbox.endpoints()).toEqual([endpoint]);
+    expect(await take()).toHaveLength(written.length + 1);
+    await outbox.finish(job, []);
+  });
+
+  it('fails each call in time while it is silent, and works once it answers', async () => {
+    const wire = await wireTo(address);
+    closings.push(() => wire.close());
+    const far = open({ connectionString: wire.address, timeoutMs: 3_000 });
+    const job = await aJob();
+    await far.outbox.endpoints();
+    wire.silence();
+    const failures = await Promise.all(
+      callsOf(far, job).map((call) => failureOf(call(), 'journal_unavailable')),
+    );
+    expect(failures.map(({ funds, retry }) => [funds, retry])).toEqual(
+      failures.map(() => ['untouched', 'fresh']),
+    );
+    wire.speak();
+    for (const call of callsOf(far, job).slice(1)) await call();
+    expect(await jobsIn()).toHaveLength(1);
+  });
+
+  it('fails calls while it is silent before its tables exist, and works later', async () => {
+    const wire = await wireTo(address);
+    closings.push(() => wire.close());
+    const far = open({ connectionString: wire.address, timeoutMs: 3_000, schema: 'fresh' });
+    wire.silence();
+    await failureOf(far.outbox.endpoints(), 'journal_unavailable');
+    wire.speak();
+    // A call that joins a look for the tables from before fails with that look.
+    await until('the tables are there', () => far.outbox.endpoints().catch(() => undefined));
+    expect(await take({}, far.outbox)).toEqual([]);
+  });
+
+  it('lets close() finish the calls under way, and refuses calls after it', async () => {
+    const job = await aJob();
+    const many = Array.from({ length: 3 }, () => [
+      reserved(),
+      outbox.finish({ ...job, id: randomUUID() }, []),
+    ]);
+    const late = [
+      outbox.finish(job, [job]),
+      outbox.addEndpoint(endpoint, 1),
+      take(),
+      ...many.flat(),
     ];
-    const aJob = async (): Promise<OutboxJob> => {
-      await add(2);
-      const [job] = await take({ limit: 1 });
-      return job!;
-    };
-
-    it('keeps every confirmed endpoint, job and event through a kill', async () => {
-      const job = await aJob();
-      await outbox.addEndpoint(endpoint, 1);
-      const attempts = await Promise.all(Array.from({ length: 60 }, () => reserved()));
-      const busy = attempts.map((attempt) =>
-        journal.put({ ...attempt, state: 'abandoned' }).then(() => attempt.id),
+    await journal.close();
+    await Promise.all(late);
+    for (const call of callsOf(journal, job))
+      expect((await failureOf(call(), 'journal_unavailable')).message).toContain('closed');
+    await until('its connections are gone', async () => {
+      const left = await ask(
+        'select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
       );
-      await Promise.race(busy);
-      await postgres.kill();
-      const outcomes = await Promise.allSettled(busy);
-      for (const outcome of outcomes)
-        if (outcome.status === 'rejected')
-          expect(outcome.reason).toMatchObject({ code: 'journal_unavailable' });
-      for (const call of callsOf(journal, job)) await failureOf(call(), 'journal_unavailable');
-      await postgres.start();
-
-      const written = (await listOf(journal.attempts(owner)))
-        .filter(({ state }) => state === 'abandoned')
-        .map(({ id }) => id);
-      expect(written).toEqual(
-        expect.arrayContaining(
-          outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : [])),
-        ),
-      );
-      const jobs = await jobsIn();
-      expect(
-        jobs
-          .filter((queued) => queued.endpoint === undefined)
-          .map(({ event }) => event.data.id)
-          .sort(),
-      ).toEqual([...written].sort());
-      expect(jobs.filter((queued) => queued.endpoint !== undefined)).toHaveLength(2);
-      expect(await outbox.endpoints()).toEqual([endpoint]);
-      expect(await take()).toHaveLength(written.length + 1);
-      await outbox.finish(job, []);
+      return left.length === 0 ? true : undefined;
     });
-
-    it('fails each call in time while it is silent, and works once it answers', async () => {
-      const wire = await wireTo(address);
-      closings.push(() => wire.close());
-      const far = open({ connectionString: wire.address, timeoutMs: 3_000 });
-      const job = await aJob();
-      await far.outbox.endpoints();
-      wire.silence();
-      const failures = await Promise.all(
-        callsOf(far, job).map((call) => failureOf(call(), 'journal_unavailable')),
-      );
-      expect(failures.map(({ funds, retry }) => [funds, retry])).toEqual(
-        failures.map(() => ['untouched', 'fresh']),
-      );
-      wire.speak();
-      for (const call of callsOf(far, job).slice(1)) await call();
-      expect(await jobsIn()).toHaveLength(1);
-    });
-
-    it('fails calls while it is silent before its tables exist, and works later', async () => {
-      const wire = await wireTo(address);
-      closings.push(() => wire.close());
-      const far = open({ connectionString: wire.address, timeoutMs: 3_000, schema: 'fresh' });
-      wire.silence();
-      await failureOf(far.outbox.endpoints(), 'journal_unavailable');
-      wire.speak();
-      // A call that joins a look for the tables from before fails with that look.
-      await until('the tables are there', () => far.outbox.endpoints().catch(() => undefined));
-      expect(await take({}, far.outbox)).toEqual([]);
-    });
-
-    it('lets close() finish the calls under way, and refuses calls after it', async () => {
-      const job = await aJob();
-      const many = Array.from({ length: 3 }, () => [
-        reserved(),
-        outbox.finish({ ...job, id: randomUUID() }, []),
-      ]);
-      const late = [
-        outbox.finish(job, [job]),
-        outbox.addEndpoint(endpoint, 1),
-        take(),
-        ...many.flat(),
-      ];
-      await journal.close();
-      await Promise.all(late);
-      for (const call of callsOf(journal, job))
-        expect((await failureOf(call(), 'journal_unavailable')).message).toContain('closed');
-      await until('its connections are gone', async () => {
-        const left = await ask(
-          'select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
-        );
-        return left.length === 0 ? true : undefined;
-      });
-    });
-  },
-  60_000,
-);
+  });
+});
 
 unsampled('a journal without an outbox', () => {
   it.each(['before', 'after'] as const)(

@@ -409,7 +409,7 @@ test('a process ends by itself once its node is closed', () => {
     ['--import', 'tsx', '--input-type=module', '-e', script],
     {
       encoding: 'utf8',
-      timeout: 25_000,
+      timeout: 100_000,
     },
   );
   expect(child).toMatchObject({ status: 0, signal: null, stdout: 'closed\n' });

@@ -9,7 +9,7 @@ it('the RPC connection prints nothing and lets the process end', async () => {
     {
       stdio: ['ignore', 'pipe', 'pipe'],
       // The timeout kills a process that does not end by itself; its exit code then shows it.
-      timeout: 25_000,
+      timeout: 100_000,
     },
   );
   let out = '';

@@ -301,7 +301,6 @@ describe.each(PLACES)('a seller with a new token on each call, over a journal in
 
   it.each(inPlace(['call by call'], kind))(
     'gets no more than the default caps allow in a day, %s',
-    { timeout: 120_000 },
     async () => {
       const payer = await watched(await placed(kind));
       const url = await greedySeller(inChaos ? 0.2 : 0.6);
@@ -338,7 +337,6 @@ describe.each(PLACES)('a seller with a new token on each call, over a journal in
     ),
   )(
     `gets no more than the caps allow from ${atOnce} calls at once: %s`,
-    { timeout: 120_000 },
     async (_, dollars, policy) => {
       const payer = await watched({ ...(await placed(kind)), policy });
       const url = await greedySeller(dollars);
@@ -363,7 +361,6 @@ describe.each(PLACES)('a seller with a new token on each call, over a journal in
     ),
   )(
     'gets no more than the caps allow from %d calls at once to different hosts: %d dollars',
-    { timeout: 120_000 },
     async (calls, dollars) => {
       const url = await greedySeller(dollars);
       const payer = await watched({ ...(await placed(kind)), fetch: netOf(url) });
@@ -379,7 +376,6 @@ describe.each(PLACES)('a seller with a new token on each call, over a journal in
 
   it.each(inPlace(['with a total cap', 'without a total cap'] as const, kind))(
     'gets no more than a cap for each host allows, %s',
-    { timeout: 120_000 },
     async (what) => {
       const url = await greedySeller(0.2);
       const whole = what === 'without a total cap' ? {} : { maxTotal: '2.20' };
@@ -408,7 +404,6 @@ describe.each(PLACES)('a seller with a new token on each call, over a journal in
 
   it.each(inPlace(CAPS, kind))(
     'gets no more than a cap on %s allows',
-    { timeout: 120_000 },
     async (_, policy, most, leftBy) => {
       const payer = await watched({ ...(await placed(kind)), swapFrom: ['USDC'], policy });
       const given = await balancesOf(payer.address);
@@ -457,7 +452,6 @@ const withFees = <P extends (typeof PLACES)[number]>(places: readonly P[]): read
 describe.each(withFees(PLACES))('failing swaps over a journal in %s', (kind) => {
   it.each(inPlace(CAPS_ON_FEES, kind))(
     'burn no more than a cap on %s allows, and all of it is counted and reported',
-    { timeout: 60_000 },
     async (_, policy, most, leftBy) => {
       const payer = await watched(
         { ...(await placed(kind)), policy },
@@ -536,7 +530,6 @@ describe.each(JOURNALS)(
     const sample = isFile ? [total, number] : [total];
     it.each(inChaos ? [isFile ? day : number] : sample)(
       'gets no more than the caps allow, under %s',
-      { timeout: 120_000 },
       async (_, dollars, policy) => {
         const wallet = await sandbox.createWallet({ SOL: '1', USDC: '30' });
         const service = await startService(sandbox, await journalOf(kind), { policy });
@@ -560,7 +553,6 @@ describe.each(JOURNALS)(
 describe.each(withFees(JOURNALS))('failing swaps at a service with a journal in %s', (kind) => {
   it.each(inPlace(CAPS_ON_FEES, kind, JOURNALS))(
     'burn no more than a cap on %s allows',
-    { timeout: 60_000 },
     async (_, policy, most, leftBy) => {
       const wallet = await sandbox.createWallet({ SOL: '1', USDC: '30', USDT: '0.001' });
       const service = await startService(sandbox, await journalOf(kind), { policy });
@@ -583,104 +575,96 @@ describe.each(withFees(JOURNALS))('failing swaps at a service with a journal in 
 });
 
 describe('swaps for payments', () => {
-  it(
-    'burn no more lamports than a cap allows while SOL has no price',
-    { timeout: 60_000 },
-    async () => {
-      for (const dollar of ['USDC', 'USDT'] as const)
-        sandbox.controls.aggregator.noRoute('SOL', dollar);
-      // The default cap takes some thirty purchases to fill.
-      const [cap, policy] = inChaos
-        ? [50_000_000n, {}]
-        : [5_000_000n, { maxLamportsPerDay: 5_000_000n }];
-      const payer = await watched({ swapFrom: ['USDC'], policy });
-      const before = await sandbox.balance(payer.address, 'SOL');
-      const url = await greedySeller(0.01);
-      const outcomes: string[] = [];
-      for (
-        let call = 0;
-        call < 40 && outcomes[outcomes.length - 1] !== 'budget_exhausted';
-        call += 1
-      ) {
-        outcomes.push(await outcomeOf(payer.client.fetch(`${url}/${call}`)));
-      }
-      expect(new Set(outcomes)).toEqual(new Set(['payment_rejected', 'budget_exhausted']));
-      const burned = before - (await sandbox.balance(payer.address, 'SOL'));
-      expect(burned).toBeGreaterThan(0n);
-      expect(burned).toBeLessThanOrEqual(cap);
-      const rows = await payer.client.spent();
-      expect(rows.find(({ cap }) => cap === 'maxLamportsPerDay')?.used).toBe(burned.toString());
-      // Fees and rent count no dollars, and the sold tokens count in full.
-      const day = rows.find(({ cap }) => cap === 'maxPerDay');
-      expect(day?.parts?.fees).toBe('0');
-      expect(microUsd(day?.used ?? '0') * 1_000_000n).toBeGreaterThanOrEqual(
-        (30_000_000n - (await sandbox.balance(payer.address, 'USDC'))) * 1_000_000n,
-      );
-    },
-  );
+  it('burn no more lamports than a cap allows while SOL has no price', async () => {
+    for (const dollar of ['USDC', 'USDT'] as const)
+      sandbox.controls.aggregator.noRoute('SOL', dollar);
+    // The default cap takes some thirty purchases to fill.
+    const [cap, policy] = inChaos
+      ? [50_000_000n, {}]
+      : [5_000_000n, { maxLamportsPerDay: 5_000_000n }];
+    const payer = await watched({ swapFrom: ['USDC'], policy });
+    const before = await sandbox.balance(payer.address, 'SOL');
+    const url = await greedySeller(0.01);
+    const outcomes: string[] = [];
+    for (
+      let call = 0;
+      call < 40 && outcomes[outcomes.length - 1] !== 'budget_exhausted';
+      call += 1
+    ) {
+      outcomes.push(await outcomeOf(payer.client.fetch(`${url}/${call}`)));
+    }
+    expect(new Set(outcomes)).toEqual(new Set(['payment_rejected', 'budget_exhausted']));
+    const burned = before - (await sandbox.balance(payer.address, 'SOL'));
+    expect(burned).toBeGreaterThan(0n);
+    expect(burned).toBeLessThanOrEqual(cap);
+    const rows = await payer.client.spent();
+    expect(rows.find(({ cap }) => cap === 'maxLamportsPerDay')?.used).toBe(burned.toString());
+    // Fees and rent count no dollars, and the sold tokens count in full.
+    const day = rows.find(({ cap }) => cap === 'maxPerDay');
+    expect(day?.parts?.fees).toBe('0');
+    expect(microUsd(day?.used ?? '0') * 1_000_000n).toBeGreaterThanOrEqual(
+      (30_000_000n - (await sandbox.balance(payer.address, 'USDC'))) * 1_000_000n,
+    );
+  });
 });
 
 unsampled('swaps for payments', () => {
-  it(
-    'count in parts as the chain shows them: prices, losses of swaps, fees and rent',
-    { timeout: 60_000 },
-    async () => {
-      const policy = { limits: [{ payments: 2, per: 'hour' }] } as const;
-      const payer = await watched(
-        { swapFrom: [sandbox.mints.BONK.address], policy },
-        { SOL: '1', BONK: '5000000' },
-      );
-      const [given, paidBefore] = [
-        await balancesOf(payer.address),
-        await sandbox.balance(sandbox.merchant, 'USDC'),
-      ];
-      const url = await honestSeller('200000');
-      const asTold = failsSwaps(payer, 1);
-      const outcomes: string[] = [];
-      for (let call = 0; call < 3; call += 1)
-        outcomes.push(await outcomeOf(payer.client.fetch(`${url}/${call}`)));
-      expect(outcomes).toEqual(['200', '200', 'budget_exhausted']);
-      await asTold();
-      const now = await balancesOf(payer.address);
-      const paid = (await sandbox.balance(sandbox.merchant, 'USDC')) - paidBefore;
-      const [gone, landedSwaps, times] = [
-        await goneFrom(payer, given),
-        await swapsOf(payer.address),
-        await timesSpent(sandbox, payer, 'USDC'),
-      ];
-      expect([
-        paid,
-        times,
-        landedSwaps.filter(({ error }) => error === null).length,
-        gone.swaps,
-      ]).toEqual([400_000n, 2, 2, 3n]);
-      const spent = new Map((await payer.client.spent()).map((row) => [row.cap, row]));
-      const { used = '', parts } = spent.get('maxPerDay') ?? {};
-      const { payments = '', swaps: lost = '', fees = '' } = parts ?? {};
-      const { SOL, USDC, BONK } = sandbox.mints;
-      const sold = (given.BONK - now.BONK) * BONK.picoUsd;
-      expect([microUsd(payments), microUsd(used)]).toEqual([
-        paid,
-        [payments, lost, fees].map(microUsd).reduce((sum, part) => sum + part),
-      ]);
-      expectWorth(lost, sold - (now.USDC + paid) * USDC.picoUsd, sold);
-      expectWorth(fees, gone.lamports * SOL.picoUsd);
-      expect([spent.get('maxLamportsPerDay')?.used, spent.get('limits[0]')?.used]).toEqual([
-        gone.lamports.toString(),
-        '2',
-      ]);
-      // Receipts show the same amounts.
-      const costs = (await listOf(payer.client.receipts())).map(({ cost }) => cost.parts);
-      const shown = (part: keyof CostParts) =>
-        costs.reduce((sum, cost) => sum + microUsd(cost?.[part] ?? ''), 0n);
-      expect([shown('payments'), shown('swaps'), shown('fees')]).toEqual(
-        [payments, lost, fees].map(microUsd),
-      );
-      await expectWithinCaps(payer);
-    },
-  );
+  it('count in parts as the chain shows them: prices, losses of swaps, fees and rent', async () => {
+    const policy = { limits: [{ payments: 2, per: 'hour' }] } as const;
+    const payer = await watched(
+      { swapFrom: [sandbox.mints.BONK.address], policy },
+      { SOL: '1', BONK: '5000000' },
+    );
+    const [given, paidBefore] = [
+      await balancesOf(payer.address),
+      await sandbox.balance(sandbox.merchant, 'USDC'),
+    ];
+    const url = await honestSeller('200000');
+    const asTold = failsSwaps(payer, 1);
+    const outcomes: string[] = [];
+    for (let call = 0; call < 3; call += 1)
+      outcomes.push(await outcomeOf(payer.client.fetch(`${url}/${call}`)));
+    expect(outcomes).toEqual(['200', '200', 'budget_exhausted']);
+    await asTold();
+    const now = await balancesOf(payer.address);
+    const paid = (await sandbox.balance(sandbox.merchant, 'USDC')) - paidBefore;
+    const [gone, landedSwaps, times] = [
+      await goneFrom(payer, given),
+      await swapsOf(payer.address),
+      await timesSpent(sandbox, payer, 'USDC'),
+    ];
+    expect([
+      paid,
+      times,
+      landedSwaps.filter(({ error }) => error === null).length,
+      gone.swaps,
+    ]).toEqual([400_000n, 2, 2, 3n]);
+    const spent = new Map((await payer.client.spent()).map((row) => [row.cap, row]));
+    const { used = '', parts } = spent.get('maxPerDay') ?? {};
+    const { payments = '', swaps: lost = '', fees = '' } = parts ?? {};
+    const { SOL, USDC, BONK } = sandbox.mints;
+    const sold = (given.BONK - now.BONK) * BONK.picoUsd;
+    expect([microUsd(payments), microUsd(used)]).toEqual([
+      paid,
+      [payments, lost, fees].map(microUsd).reduce((sum, part) => sum + part),
+    ]);
+    expectWorth(lost, sold - (now.USDC + paid) * USDC.picoUsd, sold);
+    expectWorth(fees, gone.lamports * SOL.picoUsd);
+    expect([spent.get('maxLamportsPerDay')?.used, spent.get('limits[0]')?.used]).toEqual([
+      gone.lamports.toString(),
+      '2',
+    ]);
+    // Receipts show the same amounts.
+    const costs = (await listOf(payer.client.receipts())).map(({ cost }) => cost.parts);
+    const shown = (part: keyof CostParts) =>
+      costs.reduce((sum, cost) => sum + microUsd(cost?.[part] ?? ''), 0n);
+    expect([shown('payments'), shown('swaps'), shown('fees')]).toEqual(
+      [payments, lost, fees].map(microUsd),
+    );
+    await expectWithinCaps(payer);
+  });
 
-  it('are limited in number by a cap on swaps', { timeout: 60_000 }, async () => {
+  it('are limited in number by a cap on swaps', async () => {
     const payer = await watched({ policy: { limits: [{ swaps: 5, per: 'hour' }] } });
     const url = await greedySeller(0.01);
     const outcomes = await Promise.all(
@@ -698,7 +682,6 @@ unsampled('swaps for payments', () => {
     ['USDT', '300', '2.9'],
   ])(
     'for all waiting payments above maxPerPayment, are made for a single payment, out of %s',
-    { timeout: 120_000 },
     async (symbol, amount, maxPerPayment) => {
       const PAYMENTS = 12;
       const url = await honestSeller('2500000');

@@ -39,7 +39,6 @@ const FORMS = [
 unsampled('a 402 for many tokens that its seller made', () => {
   it.each(FORMS)(
     '%s costs few requests to Jupiter, and fewer the second time',
-    { timeout: 60_000 },
     async (_, tradable) => {
       const { url } = await sellerOfMany(31, tradable);
       const payer = await payerOn(sandbox, { SOL: '1', USDC: '5' }, { autoSwap: true });
@@ -61,7 +60,6 @@ unsampled('a 402 for many tokens that its seller made', () => {
 
   it.each(FORMS)(
     '%s has one request to Jupiter at a time, so a simultaneous swap waits for one at most',
-    { timeout: 60_000 },
     async (_, tradable) => {
       const { url, mints } = await sellerOfMany(31, tradable);
       const inOrder: boolean[] = [];
@@ -200,7 +198,6 @@ describe('402s for tokens of their sellers, at the rate limit of Jupiter', () =>
 describe('a wallet with as many open payments as a service allows', () => {
   it.each(share(JOURNALS, inTurn(JOURNALS, 1)))(
     'costs the node few calls for a plan, and gets no further payment: journal in %s',
-    { timeout: 120_000 },
     async (kind) => {
       const rpcUrl = `${sandbox.rpcUrl}/?caller=service`;
       const service = await startService(sandbox, await journalOf(kind), {

@@ -21,7 +21,7 @@ const CALLS: Readonly<Record<string, readonly string[]>> = {
   budget: [],
 };
 
-it('lets the official MCP inspector list and call every tool', { timeout: 120_000 }, async () => {
+it('lets the official MCP inspector list and call every tool', async () => {
   const { address, secretKey } = await sandbox.createWallet({ SOL: '0.5', USDC: '1' });
   // The inspector passes only listed variables to the server.
   const variables = Object.entries({ ...command.env, WALLET_SECRET_KEY: secretKey });

@@ -38,7 +38,7 @@ beforeAll(async () => {
     JUPITER_URL: sandbox.jupiterUrl,
     API_KEY,
   });
-}, 120_000);
+});
 
 afterAll(async () => {
   await worker?.close();

@@ -5,7 +5,7 @@ import { readSources } from './modules.js';
 const check = (files: Record<string, string>) => violations(new Map(Object.entries(files)));
 
 describe('import direction', () => {
-  it('is correct in this repository', { timeout: 120_000 }, () => {
+  it('is correct in this repository', () => {
     // No rule is about the other tests, which are most of the code.
     const files = readSources('src', 'adapters', 'examples', 'test/fixtures', 'test/corpus');
     expect(files.has('src/index.ts')).toBe(true);
