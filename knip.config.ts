@@ -13,7 +13,7 @@ const config: KnipConfig = {
         'examples/browser/{main,start}.ts',
         'scripts/*.ts',
         'test/browser/{page,*.page}.ts',
-        'test/simulation/quick-keys.ts',
+        'test/simulation/{quick-keys,thread}.ts',
       ],
       project: [
         'src/**/*.ts',

@@ -1,6 +1,7 @@
-import { createRequire } from 'node:module';
+import { on } from 'node:events';
+import { Worker } from 'node:worker_threads';
 import { address } from '@solana/kit';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseTransaction } from '../../adapters/sandbox/chain/wire.js';
 import { Vm } from '../../adapters/sandbox/chain/vm.js';
 import { VENUE, venueBytes } from '../../adapters/sandbox/venue/venue.mjs';
@@ -8,7 +9,7 @@ import { bytesIn, type Account } from '../simulation/accounts.js';
 import { bundle } from '../simulation/bundle.js';
 import { execute, feeOf, type Venue } from '../simulation/execute.js';
 import type { Landed } from '../simulation/ledger.js';
-import type * as Simulation from '../simulation/run.js';
+import type { Outcome } from '../simulation/run.js';
 import type { Message } from '../simulation/wire.js';
 
 /** These runs make every kind of transaction that the library signs, and some of them fail. */
@@ -78,14 +79,25 @@ function inLiteSvm({
   return { error: failure !== undefined, after: Object.fromEntries(entries), fee };
 }
 
+/** Runs the plans of some seeds. */
+async function* outcomes(seeds: readonly number[]): AsyncGenerator<Outcome> {
+  const program = await bundle('thread');
+  const thread = new Worker(program.path, { workerData: seeds });
+  onTestFinished(async () => {
+    await thread.terminate();
+    await program.remove();
+  });
+  for await (const [outcome] of on(thread, 'message', { close: ['exit'] })) {
+    yield outcome as Outcome; // The thread posts nothing else.
+  }
+}
+
 describe('the ledger model of the simulator', () => {
   it('changes its accounts as LiteSVM does, for transactions of simulated runs', async () => {
-    const program = await bundle('run');
-    const { run, planOf } = createRequire(import.meta.url)(program.path) as typeof Simulation;
-    await program.remove();
     const kinds = new Set<string>();
-    for (const seed of SEEDS) {
-      const outcome = await run(planOf(seed));
+    let runs = 0;
+    for await (const outcome of outcomes(SEEDS)) {
+      runs += 1;
       expect(outcome.broken).toEqual([]);
       for (const landed of outcome.landed) {
         const { message } = landed;
@@ -106,6 +118,7 @@ describe('the ledger model of the simulator', () => {
         if (!model.error) expect(real.after, kind).toEqual(model.after);
       }
     }
+    expect(runs).toBe(SEEDS.length);
     // At least a payment, a swap, a swap into a new account, and a swap that wraps SOL.
     expect(kinds.size).toBeGreaterThan(5);
   });

@@ -69,7 +69,7 @@ export interface Bundle {
 }
 
 /** Bundles the simulator and the library into a single file, without dynamic imports. */
-export async function bundle(entry: 'worker' | 'run', mend?: string): Promise<Bundle> {
+export async function bundle(entry: 'worker' | 'thread', mend?: string): Promise<Bundle> {
   const directory = await mkdtemp(join(tmpdir(), 'exact-change-simulation-'));
   const path = join(directory, `${entry}.cjs`);
   await build({

@@ -191,5 +191,3 @@ async function ask({ clock, trace }: World, machine: Machine, said: SpentAnswer[
   said.push({ from, to: moment(), uses });
   trace(`spent ${uses.map(({ cap, used }) => `${cap} ${used}`).join(', ')}`);
 }
-
-export { planOf } from './plan.js';
