@@ -497,7 +497,7 @@ describe('connections', () => {
     expect(await journal.used(owner, [dayCap(0n)], NOW)).toEqual([150_000n]);
     // No other code listens to errors of this pool.
     await ask(
-      'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+      'select pg_terminate_backend(pid, 60000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
     );
     await journal.used(owner, [], NOW).catch(() => undefined);
     expect(await claims.live(['none'])).toEqual(new Set());
