@@ -569,7 +569,9 @@ describe('a connection to several nodes', () => {
     );
     const sleep = vi.spyOn(systemRuntime, 'sleep');
     expect(await connect({ urls: [patient.url] }).genesisHash()).toBe(hash);
-    expect(sleep.mock.calls.map(([ms]) => ms)).toEqual([1000]);
+    expect(patient.calls).toHaveLength(2);
+    // Calls that other files left behind may sleep meanwhile.
+    expect(sleep.mock.calls.map(([ms]) => ms)).toContain(1000);
     sleep.mockRestore();
 
     const strict = await startNode(() => status(429, { 'retry-after': '3600' }));
