@@ -41,11 +41,11 @@ export function startVirtualTime(): VirtualTime {
   };
   const { subtle } = crypto;
   const counted = new Proxy(subtle, {
-    get:
-      (_, name) =>
-      (...args: unknown[]) =>
-        // Every property of it is a method that returns a promise.
-        during(Reflect.apply(Reflect.get(subtle, name) as () => Promise<unknown>, subtle, args)),
+    get: (_, name) => {
+      // Every property of it is a method that returns a promise.
+      const call = Reflect.get(subtle, name) as (...args: unknown[]) => Promise<unknown>;
+      return (...args: unknown[]) => during(call.apply(subtle, args));
+    },
   });
   Object.defineProperty(crypto, 'subtle', { value: counted, configurable: true });
   onTestFinished(async () => {
