@@ -26,10 +26,8 @@ let api: Relay;
 let mute: Server;
 const sockets = new Set<Socket>();
 let mutePort: number;
-let gonePort: number;
-
-// The server listens on TCP, so its address is neither the name of a pipe nor null.
-const portOf = (server: Server) => (server.address() as AddressInfo).port;
+/** No program listens here, and fetch does not block it. A test could not keep a free port free. */
+const GONE_PORT = 2;
 
 beforeAll(async () => {
   [node, jupiter, api] = await Promise.all([
@@ -41,11 +39,9 @@ beforeAll(async () => {
     sockets.add(socket);
     socket.on('error', () => undefined).resume();
   });
-  const gone = createServer();
-  for (const server of [mute, gone])
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  [mutePort, gonePort] = [portOf(mute), portOf(gone)];
-  await new Promise((resolve) => gone.close(resolve));
+  await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve));
+  // The server listens on TCP, so its address is neither the name of a pipe nor null.
+  mutePort = (mute.address() as AddressInfo).port;
 });
 
 const sellers: Seller[] = [];
@@ -204,7 +200,7 @@ describe('a node that never answers', () => {
 
   it.each([
     ['takes connections and is silent', () => mutePort, 'timeout untouched'],
-    ['refuses connections', () => gonePort, 'rpc_unavailable untouched'],
+    ['refuses connections', () => GONE_PORT, 'rpc_unavailable untouched'],
   ])('ends each call that needs it when it %s', async (_, port, outcome) => {
     const { outcomes, failed } = await callAll({
       rpcUrl: `http://127.0.0.1:${port()}`,
@@ -340,7 +336,7 @@ describe('a Jupiter that never answers', () => {
 
   it.each([
     ['takes connections and is silent', () => mutePort, 'timeout untouched jupiter'],
-    ['refuses connections', () => gonePort, 'jupiter_unavailable untouched'],
+    ['refuses connections', () => GONE_PORT, 'jupiter_unavailable untouched'],
   ])('ends each call that needs a quote when it %s', async (_, port, outcome) => {
     const { outcomes } = await callAll({
       jupiterUrl: `http://127.0.0.1:${port()}`,
