@@ -1,6 +1,7 @@
 import type { ClientOptions } from 'exact-change';
 import { receiptOf } from 'exact-change';
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { systemRuntime } from '../../src/internal/runtime.js';
 import { failureOf, payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 
@@ -11,6 +12,18 @@ const FUNDS = { SOL: '1', USDT: '5', PYUSD: '1' } as const;
 
 /** Fees and rent need all of the SOL, so no swap can use it. */
 const HELD = { SOL: '0.008', USDT: '5', BONK: '1000000' } as const;
+
+/** Milliseconds that a client waits for the quotes of other tokens: see `plan/cheapest.ts`. */
+const PATIENCE_MS = 500;
+
+// The clients wait for all quotes, which a busy machine may need longer for.
+beforeEach(() => {
+  const { idle } = systemRuntime;
+  vi.spyOn(systemRuntime, 'idle').mockImplementation((ms, signal) =>
+    idle(ms === PATIENCE_MS ? 60_000 : ms, signal),
+  );
+});
+afterEach(() => vi.restoreAllMocks());
 
 /** Returns the input token of the swap for a payment in USDC, which the plan must name too. */
 async function swappedFrom(
@@ -84,6 +97,7 @@ describe('a swap for a payment', () => {
   });
 
   it('takes the second pinned token when no quote for the first arrives', async () => {
+    vi.restoreAllMocks();
     let end = () => undefined;
     const ended = new Promise<void>((resolve) => (end = () => void resolve()));
     const { fetch: watched } = watching(async (from) => {
