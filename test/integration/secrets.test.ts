@@ -163,7 +163,7 @@ async function fail(record: Trace, options: ClientOptions): Promise<void> {
     failing(record, () =>
       clientOf(record, {
         ...options,
-        timeouts: { rpc: 300, jupiter: 200, payment: 400 },
+        timeouts: { payment: 400 },
         ...change,
       }).fetch(at(api.port, path)),
     );
@@ -185,7 +185,7 @@ async function fail(record: Trace, options: ClientOptions): Promise<void> {
     { kind: 'error', code: -32005, message: 'Node is unhealthy' },
   ] as const) {
     node.fault('getMultipleAccounts', fault);
-    await buy();
+    await buy(fault.kind === 'hang' ? { timeouts: { rpc: 300 } } : {});
     node.clearFaults();
   }
   await buy({ jupiterUrl: at(1) });
@@ -198,7 +198,7 @@ async function fail(record: Trace, options: ClientOptions): Promise<void> {
     { kind: 'dropBefore' },
   ] as const) {
     aggregator.fault('*', fault);
-    await buy();
+    await buy(fault.kind === 'hang' ? { timeouts: { jupiter: 200 } } : {});
     aggregator.restore();
   }
   await buy({ autoSwap: false });
