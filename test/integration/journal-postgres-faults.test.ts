@@ -34,7 +34,8 @@ beforeEach(async () => {
   wire = await wireTo(address);
   journal = postgresJournal({ connectionString: wire.address, timeoutMs: 1_000 });
   other = postgresJournal({ connectionString: address });
-  await Promise.all([journal, other].map((opened) => opened.used(owner, [], NOW)));
+  // The other journal creates the tables: a busy machine may need longer than a second.
+  for (const opened of [other, journal]) await opened.used(owner, [], NOW);
 });
 afterEach(async () => {
   await Promise.all([journal.close(), other.close()]);
