@@ -5,7 +5,7 @@ import {
   type ClientOptions,
   type PaymentRequired,
 } from 'exact-change';
-import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, expect, it, onTestFinished, vi, type Mock } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { quote } from '../unit/wire/samples.js';
@@ -51,6 +51,17 @@ function answerHeader(response: ServerResponse, said: object): void {
   response.end('{}');
 }
 
+/** Lets the time for a payment pass as soon as a file is asked for that never loads. */
+async function timePassesWithout(load: Mock<Load>): Promise<void> {
+  await expect.poll(() => load).toHaveBeenCalled();
+  await vi.advanceTimersByTimeAsync(120_000);
+}
+
+function fakeTimers(): void {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'], shouldAdvanceTime: true });
+  onTestFinished(() => void vi.useRealTimers());
+}
+
 /** Returns a client with a file that does not load. */
 async function without(
   file: string,
@@ -65,7 +76,7 @@ async function without(
   const { address, secretKey } = await sandbox.createWallet({ USDC: '1' });
   const journal = memoryJournal();
   const client = createClient({
-    ...{ walletSecretKey: secretKey, journal, timeouts: { payment: 500, terms: 500, rpc: 500 } },
+    ...{ walletSecretKey: secretKey, journal },
     ...{ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl },
     ...options,
   });
@@ -88,13 +99,17 @@ it.each<[string, Load, string]>([
   ['never loads', never, 'payment_uncertain'],
 ])(
   'reports the payment as uncertain when the file that handles a paid 402 %s',
-  async (_, load, code) => {
+  async (_, way, code) => {
+    const load = vi.fn(way);
     const { client, seller, kept } = await without(RECOVERY, load, (request, response) =>
       answerTerms(response, terms()),
     );
-    await expect(client.fetch(seller.url)).rejects.toMatchObject({
+    fakeTimers();
+    const ended = expect(client.fetch(seller.url)).rejects.toMatchObject({
       ...{ code, funds: 'uncertain', retry: 'same' },
     });
+    if (way === never) await timePassesWithout(load);
+    await ended;
     expect(seller.seen.filter(isPaid)).toHaveLength(1);
     expect(await kept()).toEqual([['signed', 'payment_rejected']]);
   },
@@ -103,24 +118,25 @@ it.each<[string, Load, string]>([
 it.each<[string, Load]>([
   ['cannot be loaded', offline],
   ['never loads', never],
-])('takes a paid 402 for no refusal when the file that reads its body %s', async (_, load) => {
+])('takes a paid 402 for no refusal when the file that reads its body %s', async (_, way) => {
+  const load = vi.fn(way);
   const { client, seller, kept } = await without(
     RARE,
     load,
     (_request, response) => answerHeader(response, terms()),
     { policy: { resign: 1 } },
   );
-  await expect(client.fetch(seller.url)).rejects.toMatchObject({ funds: 'uncertain' });
+  fakeTimers();
+  const ended = expect(client.fetch(seller.url)).rejects.toMatchObject({ funds: 'uncertain' });
+  if (way === never) await timePassesWithout(load);
+  await ended;
   expect(seller.paid).toHaveLength(1);
   expect(await kept()).toEqual([['signed', 'payment_rejected']]);
 });
 
 it('ends the call with its caller while the reader of a paid 402 never loads', async () => {
-  const { client, seller } = await without(
-    RARE,
-    never,
-    (_, response) => answerHeader(response, terms()),
-    { timeouts: { payment: 60_000 } },
+  const { client, seller } = await without(RARE, never, (_, response) =>
+    answerHeader(response, terms()),
   );
   const caller = new AbortController();
   const call = client.fetch(seller.url, { signal: caller.signal });
@@ -140,7 +156,7 @@ it('needs no additional file to read a header that says that the payment is pend
       answerHeader(response, { ...terms(), error: 'settlement_pending' });
       void settle(sandbox, request).then(({ transaction }) => settled.push(transaction));
     },
-    { policy: { resign: 1 }, timeouts: { payment: 5_000 } },
+    { policy: { resign: 1 } },
   );
   await client.fetch(seller.url).catch(() => undefined);
   await expect.poll(() => settled).toHaveLength(seller.paid.length);
@@ -308,10 +324,15 @@ it('ends the call while the file that releases a reserved payment never loads', 
 });
 
 it('ends resume() while the file that looks up payments never loads', async () => {
-  const { client, seller } = await without(SELDOM, never, (request, response) => {
-    if (isPaid(request)) request.socket.destroy();
-    else answerHeader(response, terms());
-  });
+  const { client, seller } = await without(
+    SELDOM,
+    never,
+    (request, response) => {
+      if (isPaid(request)) request.socket.destroy();
+      else answerHeader(response, terms());
+    },
+    { timeouts: { rpc: 2_000, payment: 2_000 } },
+  );
   await expect(client.fetch(seller.url)).rejects.toMatchObject({ code: 'payment_uncertain' });
   await expect(client.resume()).rejects.toMatchObject({ code: 'timeout' });
 });
