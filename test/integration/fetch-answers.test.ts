@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { encodePaymentRequiredHeader } from '@x402/core/http';
 import { receiptOf } from 'exact-change';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { clientOf, newBuyer, nextEvent, type Buyer } from '../helpers/fetch-buyer.js';
 import { expectSame, outcomeOf } from '../helpers/fetch-compare.js';
 import { hashOf, paymentOf } from '../helpers/fetch-record.js';
@@ -179,16 +179,22 @@ describe('the answer to a paid request', () => {
   });
 
   it('may stream for longer than timeouts.payment', async () => {
-    const timeouts = { payment: 1_500 };
+    const timeouts = { payment: 60_000 };
     const patient = await newBuyer(sandbox, { timeouts });
+    let goOn = (): void => undefined;
     const { url } = await seller({
       settles: false,
       serve: (_request, response) => {
         response.write('first ');
-        setTimeout(() => response.end('second'), timeouts.payment + 200);
+        goOn = () => void response.end('second');
       },
     });
-    expect(await (await patient.client.fetch(url)).text()).toBe('first second');
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'], shouldAdvanceTime: true });
+    onTestFinished(() => void vi.useRealTimers());
+    const response = await patient.client.fetch(url);
+    await vi.advanceTimersByTimeAsync(timeouts.payment + 200);
+    goOn();
+    expect(await response.text()).toBe('first second');
   });
 
   it('fails as with plain fetch when the connection breaks', async () => {
