@@ -178,7 +178,8 @@ def test_raises_an_error_with_the_response_when_terms_cannot_be_read(
 def test_pays_at_once_when_the_page_of_a_402_never_ends(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
-    payer = make_payer(USDC="1")
+    # A call that waited for the page would take as long as this.
+    payer = make_payer(USDC="1", timeouts={"terms": 60_000})
     payer.client.warm()
     is_over = threading.Event()
     sells = selling(sandbox, offer(sandbox))
@@ -194,7 +195,7 @@ def test_pays_at_once_when_the_page_of_a_402_never_ends(
     seller = make_seller(answer)
     began = time.monotonic()
     assert payer.client.get(seller.url).status_code == 200
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 30
     is_over.set()
 
 
