@@ -38,10 +38,9 @@ function undecided(error: ExactChangeError): ExactChangeError {
   const { code, message, details, retry, cause, untrusted } = error;
   // Another service takes the place of one that closes; the other codes of `never` need a person.
   const isFinal = retry === 'never' && code !== 'client_closed';
-  const advice =
-    isFinal && !mayPass(error)
-      ? MAY_HAVE_PAID
-      : 'What was signed may still land: repeat the same step.';
+  const advice = mayPass(error)
+    ? 'What was signed may still land: repeat the same step.'
+    : MAY_HAVE_PAID;
   return errorOfCode(code, `${message} ${advice}`, {
     details,
     ...{ funds: 'uncertain', retry: isFinal ? retry : 'same', cause },

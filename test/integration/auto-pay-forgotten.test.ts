@@ -24,7 +24,7 @@ async function forgotten(
 }
 
 const mayHavePaid = {
-  ...{ funds: 'uncertain', retry: 'never' },
+  funds: 'uncertain',
   detail: expect.stringContaining('It may have paid already: look at the transactions'),
 };
 
@@ -32,7 +32,18 @@ it.each([
   ['amount_over_limit', { maxPerPayment: '0.001' }],
   ['not_allowed', { deny: { hosts: [new URL(url).host] } }],
 ])('a refusal of the policy (%s) leaves a forgotten payment uncertain', async (code, policy) => {
-  expect(await forgotten(memoryJournal, { policy }, {})).toMatchObject({ code, ...mayHavePaid });
+  const answer = await forgotten(memoryJournal, { policy }, {});
+  expect(answer).toMatchObject({ code, retry: 'never', ...mayHavePaid });
+});
+
+it('a full budget leaves a payment that may still land uncertain', async () => {
+  const buyer = await buyerOf(await sandbox.createWallet({ USDC: '1' }), url);
+  const planning = await startService(sandbox, memoryJournal());
+  const sign = async () => buyer.sign((await buyer.post(planning)).body.payment?.transaction);
+  const full = await startService(sandbox, memoryJournal(), { policy: { maxPerDay: '0.015' } });
+  await buyer.post(full, { signedPayment: await sign() });
+  const answer = await buyer.post(full, { signedPayment: await sign() });
+  expect(answer.body).toMatchObject({ code: 'budget_exhausted', retry: 'same', ...mayHavePaid });
 });
 
 const terms: readonly (readonly [code: string, headers: Headers])[] = [
@@ -47,6 +58,6 @@ it.each(
 )('other terms (%s) leave a forgotten payment uncertain', async (code, headers, journalOf) => {
   const paymentRequired = { url, headers: Object.fromEntries(headers) };
   expect(await forgotten(journalOf, {}, { paymentRequired })).toMatchObject({
-    ...{ code, ...mayHavePaid },
+    ...{ code, retry: 'never', ...mayHavePaid },
   });
 });
