@@ -23,9 +23,14 @@ export function inProgress(details: ErrorDetails['payment_in_progress']): Settle
 export function throwUnread(error: unknown): never {
   if (!isUnread(error) || error.funds !== 'untouched') throw error;
   const { code, message, details, retry, cause } = error;
+  // What repairs a damaged journal may leave an empty one, which finds no payment.
+  const advice =
+    code === 'journal_damaged'
+      ? 'only a sound copy of the journal finds it. Without one, look at the transactions of the wallet before you repeat the call.'
+      : 'once the journal works, repeat the same call, to find that payment.';
   throw new TransportError(
     code,
-    `${message} A payment for an equal call may be on record: once the journal works, repeat the same call, to find that payment.`,
+    `${message} A payment for an equal call may be on record: ${advice}`,
     { details, funds: 'uncertain', retry: retry === 'never' ? retry : 'same', cause },
   );
 }

@@ -105,11 +105,14 @@ def uncertain_if_unread(steps: Steps[T]) -> Steps[T]:
         if not is_code(raised, *_UNREAD) or raised.funds != "untouched":
             raise
         error = raised
-    raise as_uncertain(
-        error,
-        "A payment for an equal call may be on record: once the journal works, repeat the same "
-        "call, to find that payment.",
+    # What repairs a damaged journal may leave an empty one, which finds no payment.
+    advice = (
+        "only a sound copy of the journal finds it. Without one, look at the transactions of the "
+        "wallet before you repeat the call."
+        if error.code == "journal_damaged"
+        else "once the journal works, repeat the same call, to find that payment."
     )
+    raise as_uncertain(error, f"A payment for an equal call may be on record: {advice}")
 
 
 def as_uncertain(error: ExactChangeError, why: str) -> ExactChangeError:
