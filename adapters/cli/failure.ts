@@ -14,6 +14,9 @@ const NEXT: Partial<Record<ErrorCode, string>> = {
   insufficient_sol: 'exact-change balance shows what the wallet holds.',
 };
 
+/** Codes of errors that `exact-change resume` would meet again, or that name the next step. */
+const PAST_RESUME: readonly ErrorCode[] = ['swap_uncertain', 'journal_damaged', 'journal_locked'];
+
 /**
  * Returns the report of a failed command. It repeats no word of the command line that may be a key.
  *
@@ -34,7 +37,7 @@ export function failureReport(error: unknown, mayLand = false): Report {
   const { code, message, untrusted = {} } = error;
   const funds = mayLand ? 'uncertain' : error.funds;
   const link = linkOf(error);
-  const asksChain = funds === 'uncertain' && code !== 'swap_uncertain';
+  const asksChain = funds === 'uncertain' && !PAST_RESUME.includes(code);
   const next = asksChain ? 'exact-change resume asks the chain.' : NEXT[code];
   return {
     ...{ exit, funds },

@@ -37,6 +37,16 @@ describe('the exit of a command', () => {
     expect([short({ link }).link, short({}).link]).toEqual([link, undefined]);
   });
 
+  it.each([
+    ['journal_unavailable', 'uncertain', ' exact-change resume asks the chain.'],
+    ['journal_damaged', 'uncertain', ''],
+    ['journal_locked', 'uncertain', ''],
+    ['journal_unavailable', 'untouched', ''],
+  ] as const)('names resume for %s with %s funds only if it may help', (code, funds, next) => {
+    const last = failureReport(error(code, funds)).notes?.at(-1);
+    expect(last).toBe(`Code ${code}, funds ${funds}.${next}`);
+  });
+
   it('shows in text the details that a message only names', () => {
     const signature = base58.encode(new Uint8Array(64).fill(7));
     const notesOf = (error: ExactChangeError) => failureReport(error).notes?.slice(1, -1);
