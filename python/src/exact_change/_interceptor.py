@@ -14,7 +14,7 @@ from ._client import Client
 from ._config.options import take_options
 from ._http.calls import is_own_request
 from ._http.paying import AsyncPayingTransport, PayingTransport
-from ._kernel.hosts import running_loop
+from ._kernel.loop_tasks import running_loop
 from ._payer import Payer
 
 if TYPE_CHECKING:

@@ -12,11 +12,10 @@ import pytest
 
 from exact_change._journal.locks import MemoryLocks
 from exact_change._journal.postgres.database import _Slots
-from exact_change._kernel.hosts import LoopHost, _awaited, loop_host, threads
+from exact_change._kernel.hosts import LoopHost, loop_host, threads
 from exact_change._kernel.signals import Signal
-from exact_change._kernel.steps import await_, bounded, call, done, quiet, sleep
-from exact_change._kernel.task import Steps, begin
-from exact_change._kernel.turns import is_in_turn, run_turn
+from exact_change._kernel.steps import bounded, call, done, quiet, sleep
+from exact_change._kernel.task import Steps
 from exact_change._kernel.workers import Job, workers
 from exact_change._payments.saving import start_apart
 
@@ -42,26 +41,6 @@ def test_runs_no_further_step_when_a_call_is_collected_after_its_loop_closed() -
     call.send(None)
     loop.close()
     call.close()
-    assert tried == [0]
-
-
-def test_starts_no_task_for_steps_whose_task_is_cancelled_when_a_loop_ends() -> None:
-    """A loop that closes never ends such a task, and anyio keeps the task and its loop for ever."""
-    tried: list[int] = []
-
-    async def ask() -> None:
-        tried.append(len(tried))
-        await asyncio.Event().wait()
-
-    def steps() -> Steps[None]:
-        while True:
-            yield from quiet(await_(ask))
-
-    async def begin_and_end() -> None:
-        begin(loop_host(), steps())
-        await asyncio.sleep(0)
-
-    asyncio.run(begin_and_end())
     assert tried == [0]
 
 
@@ -106,22 +85,6 @@ def test_runs_steps_in_the_thread_in_which_their_loop_runs_by_now() -> None:
     thread.join(60)
     assert ran_in == [thread.ident]
     loop.close()
-
-
-def test_begins_foreign_code_outside_of_a_turn_on_a_loop_with_eager_tasks() -> None:
-    """Its code may block until another thread has had a turn."""
-    began: list[bool] = []
-
-    async def foreign() -> None:
-        began.append(is_in_turn())
-
-    coroutine = _awaited(foreign)
-    # A loop with eager tasks begins a coroutine as soon as its task is made.
-    run_turn(lambda: coroutine.send(None))
-    assert began == []
-    with pytest.raises(StopIteration):
-        coroutine.send(None)
-    assert began == [False]
 
 
 async def test_begins_steps_apart_in_the_order_of_the_calls_though_threads_start_in_any_order(

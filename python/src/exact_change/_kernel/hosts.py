@@ -11,6 +11,7 @@ import weakref
 from collections import deque
 from typing import Any, Callable, TypeVar
 
+from .loop_tasks import LoopTasks, running_loop
 from .signals import Aborted, Signal, void
 from .task import Host, Immediate, Steps, Task, Wake, begin
 from .turns import is_in_turn, run_turn
@@ -106,6 +107,7 @@ class LoopHost:
         self._loop = weakref.ref(loop)
         # Entered work. Only the loop holds it, and drops it if it closes: see `_Handover`.
         self._entered: deque[weakref.ref[Callable[[], None]]] = deque()
+        self._tasks = LoopTasks()
 
     @property
     def is_gone(self) -> bool:
@@ -148,17 +150,21 @@ class LoopHost:
         return self.await_(ask, wake)
 
     def await_(self, make: Callable[[], Any], wake: Wake) -> Callable[[], None]:
+        def fail_late() -> Callable[[], None]:
+            # If the loop ends, it closes before this is due. Steps may ask again at once.
+            return self.later(1_000, lambda: wake.fail(Aborted()))
+
         def end(done: asyncio.Future[Any]) -> None:
             if not done.cancelled():
                 wake.run(done.result)
             elif not wake.is_used:
-                # If `asyncio.run` ends, its loop closes before this is due. Steps that asked again
-                # at once would leave a task, and anyio would keep that task with its loop.
-                self.later(1_000, lambda: wake.fail(Aborted()))
+                fail_late()
 
-        future = self._running().create_task(_awaited(make))
-        future.add_done_callback(end)
-        return lambda: void(future.cancel())
+        if self._tasks.is_over:
+            return fail_late()
+        task = self._tasks.begin(self._running(), make)
+        task.add_done_callback(end)
+        return lambda: void(task.cancel())
 
     async def run(
         self,
@@ -180,17 +186,19 @@ class LoopHost:
             self._catch_up()
             run_turn(task.start)
 
-        run_turn(start)
-        try:
-            await ended
-        except BaseException as error:
+        with self._tasks.call():
+            run_turn(start)
+            try:
+                await ended
+            except BaseException as error:
 
-            def drop() -> None:
-                if unused is not None and task.error is None:
-                    begin(self, unused(task.result()))
+                def drop() -> None:
+                    if unused is not None and task.error is None:
+                        begin(self, unused(task.result()))
 
-            _end_in_turn(error, lambda: _give_up(task, signal, drop))
-            raise
+                _end_in_turn(error, lambda: _give_up(task, signal, drop))
+                raise
+        await self._tasks.end()
         return task.result()
 
     def fire(self, signal: Signal, error: BaseException) -> None:
@@ -235,14 +243,6 @@ threads = ThreadHost()
 _hosts: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopHost] = weakref.WeakKeyDictionary()
 
 
-def running_loop() -> asyncio.AbstractEventLoop | None:
-    """Returns the loop of asyncio that runs in this thread; None if there is none."""
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
-
-
 def this_loop() -> asyncio.AbstractEventLoop:
     """Returns the loop of asyncio that runs in this thread."""
     loop = running_loop()
@@ -283,13 +283,6 @@ def this_host() -> Steps[Host]:
     """Returns the host that runs these steps."""
     host: Host = yield _Here()
     return host
-
-
-async def _awaited(make: Callable[[], Any]) -> Any:
-    # A loop with eager tasks begins them at once, but foreign code must not run in a turn.
-    if is_in_turn():
-        await asyncio.sleep(0)
-    return await make()
 
 
 def _no_awaitable(answer: object) -> object:
