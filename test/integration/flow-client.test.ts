@@ -99,20 +99,6 @@ describe('client.plan', () => {
     expect((await payer.client.fetch(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
   });
 
-  it('reads the account that it would open once to choose, and once to plan', async () => {
-    const read: string[] = [];
-    const reading: typeof fetch = (input, init) => {
-      const body = String(init?.body);
-      if (body.includes('getMultipleAccounts')) read.push(body.replace(/"id":\d+,/, ''));
-      return fetch(input, init);
-    };
-    const payer = await payerOn(sandbox, { SOL: '1' }, { autoSwap: true, fetch: reading });
-    expect(await payer.client.plan(`${sandbox.apiUrl}/usdc`)).toHaveProperty('swap');
-    const last = read[read.length - 1];
-    expect(last).toContain(sandbox.mints.USDC.address);
-    expect(read.filter((body) => body === last)).toHaveLength(2);
-  });
-
   it('plans a payment that the call makes with a smaller swap', async () => {
     const policy = { maxPerPayment: '0.33' };
     const payer = await payerOn(sandbox, { SOL: '1' }, { autoSwap: true, policy });

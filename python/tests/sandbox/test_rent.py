@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from typing import Any
 
 import httpx
@@ -20,7 +19,6 @@ from exact_change._solana.tokens import associated_token_address
 from ..conftest import MakePayer
 from ..node import Sandbox
 from ..payer import until
-from ..proxy import Proxy
 
 # Minimum balance of an account without data.
 LEAST_LAMPORTS = 890_880
@@ -56,18 +54,3 @@ def test_counts_rent_when_the_account_address_holds_only_lamports(
     until("the gift lands", lambda: ask(sandbox, "getAccountInfo", account)["value"])
     costs = [payer.client.plan(url).cost for payer in (plain, prefunded)]
     assert costs[0] == costs[1]
-
-
-def test_reads_the_account_that_it_would_open_once_to_choose_and_once_to_plan(
-    sandbox: Sandbox, make_payer: MakePayer
-) -> None:
-    node = Proxy(sandbox.rpc_url)
-    try:
-        payer = make_payer(SOL="1", auto_swap=True, rpc_url=node.url)
-        assert payer.client.plan(f"{sandbox.api_url}/usdc").swap is not None
-    finally:
-        node.close()
-    calls = [json.loads(request.body) for request in node.seen]
-    read = [call["params"] for call in calls if call["method"] == "getMultipleAccounts"]
-    assert sandbox.mint("USDC") in read[-1][0]
-    assert read.count(read[-1]) == 2

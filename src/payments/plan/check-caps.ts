@@ -16,23 +16,21 @@ import { usdPriceOf } from './usd-price.js';
 /**
  * Throws what the call would throw if the sure part of a spend does not fit the caps: its price,
  * and of its swap the count, one signature and the rent of the wallet's new account. What else the
- * swap takes shows only once it is built: a smaller swap may fit. Returns that rent if it was read.
+ * swap takes shows only once it is built: a smaller swap may fit.
  */
 export async function checkCaps(
   context: PaymentContext,
   spend: Spend,
   funding: Funding | undefined,
   signal: AbortSignal | undefined,
-): Promise<bigint | undefined> {
+): Promise<void> {
   const { policy } = context.config;
   await checkRoom(context, spend, signal);
-  if (funding === undefined) return undefined;
+  if (funding === undefined) return;
   swapLimits(policy);
-  const { rent, swapping } = await leastOf(context, spend, signal);
-  const next = { ...spend, swapping };
+  const next = { ...spend, swapping: await leastOf(context, spend, signal) };
   assertPayable(policy, next);
   await checkRoom(context, next, signal);
-  return rent;
 }
 
 async function checkRoom(
@@ -68,16 +66,15 @@ async function leastOf(
   context: PaymentContext,
   { mint }: Spend,
   signal: AbortSignal | undefined,
-): Promise<{ readonly swapping: SwapCost; readonly rent?: bigint }> {
+): Promise<SwapCost> {
   const { config, rpc } = context;
-  const swapping = { ...noSwapCost, swaps: 1 };
   // A relayer may pay the lamports.
-  if (config.relayer !== undefined) return { swapping };
+  if (config.relayer !== undefined) return { ...noSwapCost, swaps: 1 };
   const [rent, sol] = await Promise.all([
     newAccountRent(rpc, config.signer.address, mint, { signal }),
     usdPriceOf(context, WSOL_MINT, signal, undefined, PRICE_MEMORY_MS).catch(noneIfFailed),
   ]);
   const lamports = SIGNATURE_LAMPORTS + rent;
   const feeMicroUsd = (sol?.most(lamports) ?? 0n).toString();
-  return { swapping: { ...swapping, lamports: lamports.toString(), feeMicroUsd }, rent };
+  return { ...noSwapCost, swaps: 1, lamports: lamports.toString(), feeMicroUsd };
 }

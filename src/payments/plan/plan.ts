@@ -55,8 +55,8 @@ export async function makePlan(
     quote: true,
   });
   const plan = async () => {
-    const rent = await checkCaps(context, spendOf(choice, host), choice.funding, call.signal);
-    return planOf(context, place, choice, choice.funding, call.signal, false, rent);
+    await checkCaps(context, spendOf(choice, host), choice.funding, call.signal);
+    return planOf(context, place, choice, choice.funding, call.signal);
   };
   return untilAborted(plan(), call.signal);
 }
@@ -66,7 +66,6 @@ export async function makePlan(
  *
  * @param reserved - Whether the caps already count the payment; the plan then shows the caps
  *   without it.
- * @param rent - Lamports of the wallet's new account, if they were read already.
  */
 export async function planOf(
   context: PaymentContext,
@@ -74,13 +73,12 @@ export async function planOf(
   choice: Choice,
   funding: Funding | undefined,
   signal: AbortSignal | undefined,
-  reserved: boolean,
-  rent?: bigint,
+  reserved = false,
 ): Promise<Plan> {
   const spend = spendOf(choice, new URL(place.url).host);
   const { offer, facts, microUsd, refused } = choice;
   return {
-    ...(await planOfSwap(context, place, spend, funding, signal, reserved, rent)),
+    ...(await planOfSwap(context, place, spend, funding, signal, reserved)),
     payment: {
       x402Version: offer.x402Version,
       network: offer.network,
@@ -105,7 +103,6 @@ export async function planOfSwap(
   funding: Funding | undefined,
   signal: AbortSignal | undefined,
   reserved: boolean,
-  rent?: bigint,
 ): Promise<Plan> {
   const { policy } = context.config;
   return {
@@ -116,9 +113,7 @@ export async function planOfSwap(
         ? { swap: shownQuote(funding.quote), ...relayIn(funding) }
         : { wrap: funding.wrap.toString() }),
     cost:
-      funding === undefined
-        ? costFor(spend, 0n)
-        : await mostFor(context, spend, funding, signal, rent),
+      funding === undefined ? costFor(spend, 0n) : await mostFor(context, spend, funding, signal),
     refused: [],
     maxFeeLamports: (funding === undefined ? 0n : policy.maxFeeLamports).toString(),
     caps: await usesOf(context, capsFor(policy, spend), reserved ? spend : undefined),
@@ -130,11 +125,10 @@ async function mostFor(
   spend: Spend,
   funding: Funding,
   signal: AbortSignal | undefined,
-  read: bigint | undefined,
 ): Promise<Receipt['cost']> {
   const { signer, policy } = context.config;
   const { inputMint, maxInAmount: maxIn, relay } = funding;
-  const rent = read ?? (await newAccountRent(context.rpc, signer.address, spend.mint, { signal }));
+  const rent = await newAccountRent(context.rpc, signer.address, spend.mint, { signal });
   const taking = {
     inputMint,
     outputMint: spend.mint,

@@ -25,25 +25,22 @@ def check_caps(
     spend: Mapping[str, Any],
     funding: Funding | None,
     signal: Signal | None,
-) -> Steps[int | None]:
+) -> Steps[None]:
     """Raises what the call would raise if the sure part of a spend does not fit the caps.
 
     That is its price, and of its swap the count, one signature and the rent of the wallet's new
-    account. What else the swap takes shows only once it is built: a smaller swap may fit. Returns
-    that rent if it was read.
+    account. What else the swap takes shows only once it is built: a smaller swap may fit.
     """
     policy = context.config.policy
     yield from _check_room(context, spend)
     if funding is None:
-        return None
+        return
     swap_limits(policy.max_fee_lamports, policy.max_rent_lamports)
-    least, rent = yield from _least_of(context, spend["mint"], signal)
-    planned = {**spend, "swapping": least}
+    planned = {**spend, "swapping": (yield from _least_of(context, spend["mint"], signal))}
     refusal = check_payment(policy.caps, planned)
     if refusal is not None:
         raise refusal
     yield from _check_room(context, planned)
-    return rent
 
 
 def _check_room(context: PaymentContext, spend: Mapping[str, Any]) -> Steps[None]:
@@ -65,22 +62,20 @@ def _block_of(context: PaymentContext, spend: Mapping[str, Any]) -> Steps[CapBlo
     return None
 
 
-def _least_of(
-    context: PaymentContext, mint: str, signal: Signal | None
-) -> Steps[tuple[SwapCost, int | None]]:
-    """Returns the least that a swap into a mint counts, and the rent in it if it was read.
+def _least_of(context: PaymentContext, mint: str, signal: Signal | None) -> Steps[SwapCost]:
+    """Returns the least that a swap into a mint counts.
 
     Without a price of SOL, its lamports count no dollars.
     """
     config = context.config
-    least: SwapCost = {**NO_SWAP_COST, "swaps": 1}
     # A relayer may pay the lamports.
     if config.relayer is not None:
-        return least, None
+        return {**NO_SWAP_COST, "swaps": 1}
     rent = yield from new_account_rent(context.rpc, config.wallet, mint, signal)
     sol = None
     with contextlib.suppress(ExactChangeError):
         sol = yield from usd_price_of(context, WSOL_MINT, signal, None, PRICE_MEMORY_MS)
     lamports = SIGNATURE_LAMPORTS + rent
     fee = 0 if sol is None else sol.most(lamports)
-    return {**least, "lamports": str(lamports), "feeMicroUsd": str(fee)}, rent
+    least: SwapCost = {**NO_SWAP_COST, "swaps": 1}
+    return {**least, "lamports": str(lamports), "feeMicroUsd": str(fee)}

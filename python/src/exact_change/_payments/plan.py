@@ -106,8 +106,8 @@ def make_plan(
     check_origin(place.url)
     yield from context.ready(signal)
     choice = yield from choose(context, terms, place.host, signal, quote=True)
-    rent = yield from check_caps(context, choice.spend(place.host), choice.funding, signal)
-    return (yield from plan_of(context, place, choice, choice.funding, signal, rent=rent))
+    yield from check_caps(context, choice.spend(place.host), choice.funding, signal)
+    return (yield from plan_of(context, place, choice, choice.funding, signal))
 
 
 def plan_of(
@@ -118,12 +118,10 @@ def plan_of(
     signal: Signal | None,
     *,
     is_reserved: bool = False,
-    rent: int | None = None,
 ) -> Steps[Plan]:
     """Returns the plan of a chosen payment and of the swap that funds it.
 
     ``is_reserved``: the caps count the payment already, so the plan subtracts it.
-    ``rent``: lamports of the wallet's new account, if they were read already.
     """
     spend = choice.spend(place.host)
     offer, facts = choice.offer, choice.facts
@@ -140,9 +138,7 @@ def plan_of(
         symbol_of(offer.network, offer.mint),
         None if choice.micro_usd is None else format_usd(choice.micro_usd),
     )
-    plan = yield from plan_of_swap(
-        context, place, spend, funding, signal, is_reserved=is_reserved, rent=rent
-    )
+    plan = yield from plan_of_swap(context, place, spend, funding, signal, is_reserved=is_reserved)
     return plan._replace(payment=payment, refused=choice.refused)
 
 
@@ -154,7 +150,6 @@ def plan_of_swap(
     signal: Signal | None,
     *,
     is_reserved: bool,
-    rent: int | None = None,
 ) -> Steps[Plan]:
     """Returns the plan of the swap that funds a spend, without the payment."""
     policy = context.config.policy
@@ -162,7 +157,7 @@ def plan_of_swap(
     cost, max_fee = cost_for(spend, 0), 0
     if funding is not None:
         max_fee = policy.max_fee_lamports
-        cost = yield from _highest_cost(context, spend, funding, signal, rent)
+        cost = yield from _highest_cost(context, spend, funding, signal)
         if funding.quote is None:
             wrap = str(funding.max_in)
         else:
@@ -177,16 +172,11 @@ def plan_of_swap(
 
 
 def _highest_cost(
-    context: PaymentContext,
-    spend: Mapping[str, Any],
-    funding: Funding,
-    signal: Signal | None,
-    rent: int | None,
+    context: PaymentContext, spend: Mapping[str, Any], funding: Funding, signal: Signal | None
 ) -> Steps[Cost]:
     """Returns the highest cost of a payment and the swap before it."""
     config, mint = context.config, spend["mint"]
-    if rent is None:
-        rent = yield from new_account_rent(context.rpc, config.wallet, mint, signal)
+    rent = yield from new_account_rent(context.rpc, config.wallet, mint, signal)
     max_fee = config.policy.max_fee_lamports
     relay, brings = funding.relay, funding.brings
     if relay is not None and relay.mint == mint:
