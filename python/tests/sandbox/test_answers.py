@@ -178,7 +178,6 @@ def test_raises_an_error_with_the_response_when_terms_cannot_be_read(
 def test_pays_at_once_when_the_page_of_a_402_never_ends(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
-    # A call that waited for the page would take as long as this.
     payer = make_payer(USDC="1", timeouts={"terms": 60_000})
     payer.client.warm()
     is_over = threading.Event()
