@@ -11,6 +11,8 @@ import { InMemoryTransport, McpServer, ProtocolError } from '@modelcontextprotoc
 import { receiptOf } from 'exact-change';
 import { wrapMcp, type WrapMcpOptions } from 'exact-change/mcp';
 import { describe, expect, it, onTestFinished } from 'vitest';
+// A client loads it behind its first paid call, and keeps no terms until it has.
+import '../../src/payments/pay-ahead.js';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { failureOf, recordingSigner } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';

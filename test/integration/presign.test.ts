@@ -6,6 +6,8 @@ import {
   type MessageSigner,
 } from 'exact-change';
 import { describe, expect, it, onTestFinished } from 'vitest';
+// A client loads it behind its first paid call, and keeps no terms until it has.
+import '../../src/payments/pay-ahead.js';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { landed, signaturesOf, tokenAccount, until } from '../helpers/chain.js';
 import { failureOf, payerOf, payerOn, recordingSigner, type Payer } from '../helpers/payer.js';
@@ -162,7 +164,7 @@ describe('a call with terms that an earlier call brought', () => {
 
   it('is not paid a second time while the fate of the first payment is unknown', async () => {
     const seller = await selling([serve, refuse({ amount: '12000' }), serve]);
-    const payer = await knownTo(seller, { timeouts: { payment: 1_000 } });
+    const payer = await knownTo(seller, { timeouts: { payment: 3_000 } });
     const error = await failureOf(payer.client.fetch(seller.url), 'payment_rejected');
     expect(error).toMatchObject({ funds: 'uncertain', retry: 'same' });
     expect([signedBy(payer), seller.paid.length]).toEqual([2, 2]);
