@@ -25,7 +25,7 @@ const LOCK_SHARE = 0.9;
 
 /**
  * Statements with a deadline: each call resolves or rejects within `timeoutMs`, and a connection
- * that failed is not used again. What Postgres rolled back to undo a deadlock is done once more.
+ * that failed is not used again. What Postgres rolled back to undo a deadlock is done again.
  */
 export interface Database {
   readonly timeoutMs: number;

@@ -38,13 +38,17 @@ export function sqlStateOf(error: unknown): string | undefined {
 }
 
 /**
- * Does work, and once more if Postgres ended it to undo a deadlock: Postgres rolled all of it back.
+ * Does work again as long as Postgres ends it to undo a deadlock: Postgres rolled all of it back.
+ * The other session may wait for the locks still, and meet this one again.
+ *
+ * @param work - Fails otherwise once it is too late.
  */
 export async function pastDeadlock<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (hasCode(error, '40P01')) return work();
-    throw error;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!hasCode(error, '40P01')) throw error;
+    }
   }
 }

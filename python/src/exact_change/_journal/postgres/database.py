@@ -108,7 +108,7 @@ class Gate:
 class Database:
     """Statements with a deadline. Calls pass ``gate``, if there is one.
 
-    What Postgres rolled back to undo a deadlock is done once more.
+    What Postgres rolled back to undo a deadlock is done again.
     """
 
     def __init__(self, pool: Pool, timeout_ms: int, gate: Gate | None = None) -> None:
@@ -217,10 +217,13 @@ class _Slots:
 
 
 def _past_deadlock(work: Callable[[], T]) -> T:
-    """Does work, and once more if Postgres rolled all of it back to undo a deadlock."""
-    try:
-        return work()
-    except SqlError as error:
-        if error.state != "40P01":
-            raise
-    return work()
+    """Does work again as long as Postgres rolls all of it back to undo a deadlock.
+
+    Work that begins too late fails otherwise.
+    """
+    while True:
+        try:
+            return work()
+        except SqlError as error:
+            if error.state != "40P01":
+                raise
