@@ -12,6 +12,7 @@ from collections import deque
 from typing import Any, Callable, TypeVar
 
 from .loop_tasks import LoopTasks, running_loop
+from .scoped import GiveUp, Scoped, cancel
 from .signals import Aborted, Signal, void
 from .task import Host, Immediate, Steps, Task, Wake, begin
 from .turns import is_in_turn, run_turn
@@ -147,9 +148,13 @@ class LoopHost:
             # A plain function may block: a signer may ask a device, a person or another server.
             workers.submit(lambda: self._answer(ask, wake))
             return nothing
-        return self.await_(ask, wake)
+        return self._await(ask, wake, cancel)
 
     def await_(self, make: Callable[[], Any], wake: Wake) -> Callable[[], None]:
+        scoped = Scoped(make)
+        return self._await(scoped.run, wake, scoped.give_up)
+
+    def _await(self, make: Callable[[], Any], wake: Wake, give_up: GiveUp) -> Callable[[], None]:
         def fail_late() -> Callable[[], None]:
             # If the loop ends, it closes before this is due. Steps may ask again at once.
             return self.later(1_000, lambda: wake.fail(Aborted()))
@@ -164,7 +169,7 @@ class LoopHost:
             return fail_late()
         task = self._tasks.begin(self._running(), make)
         task.add_done_callback(end)
-        return lambda: void(task.cancel())
+        return lambda: void(give_up(task))
 
     async def run(
         self,
@@ -212,7 +217,7 @@ class LoopHost:
             wake.fail(error)
             return
         if inspect.isawaitable(answer):
-            self.enter(lambda: void(self.await_(lambda: answer, wake)))
+            self.enter(lambda: void(self._await(lambda: answer, wake, cancel)))
         else:
             wake(answer)
 
