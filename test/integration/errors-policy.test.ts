@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileJournal } from 'exact-change/journal/file';
 import { expect, it, onTestFinished } from 'vitest';
+import { crc32 } from '../../adapters/journals/file/crc32.js';
 import { encodeHeader } from '../../adapters/journals/file/header.js';
 import { encodeLine } from '../../adapters/journals/file/line.js';
 import { until } from '../helpers/chain.js';
@@ -54,6 +55,20 @@ it('advises no repetition when the journal was closed', async () => {
   await journal.close();
   const error = await failureOf(payer.client.fetch(url()), 'journal_unavailable');
   expect(error).toMatchObject({ funds: 'uncertain', retry: 'never' });
+  expect(payer.signed).toEqual([]);
+});
+
+it('rejects with uncertain funds when a newer version wrote the journal', async () => {
+  const path = await place();
+  const head = '{"format":"exact-change-journal","version":3}';
+  await writeFile(path, `${crc32(Buffer.from(head)).toString(16).padStart(8, '0')} ${head}\n`);
+  const journal = fileJournal(path);
+  onTestFinished(() => journal.close());
+  const payer = await payerOn(sandbox, { USDC: '1' }, { journal });
+  const error = await failureOf(payer.client.fetch(url()), 'invalid_option');
+  expect(error).toMatchObject({ name: 'ConfigError', funds: 'uncertain', retry: 'never' });
+  expect(error.message).toMatch(/to find that payment\.$/);
+  expect(error.stack).toContain(error.message);
   expect(payer.signed).toEqual([]);
 });
 

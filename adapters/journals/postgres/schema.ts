@@ -39,7 +39,7 @@ export async function prepareTables(database: Database, tables: Tables): Promise
   if (found === String(VERSION)) return;
   throw new ConfigError(
     'invalid_option',
-    `The journal's tables in schema ${tables.schema} have version ${found ?? 'none'}, and this copy of exact-change knows version ${VERSION}. Use copies of one version everywhere, or name another schema.`,
+    `The journal's tables in schema ${tables.schema} have version ${found ?? 'none'}, and this copy of exact-change knows version ${VERSION}. Use copies of one version everywhere. Another schema would know none of its payments.`,
     { details: { option: 'schema' } },
   );
 }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import time
+import zlib
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
 import pytest
 
@@ -166,8 +167,31 @@ def test_keeps_what_another_process_wrote_of_a_payment_whose_answer_was_lost_her
         payer.client.close()
 
 
-def test_says_that_funds_are_uncertain_if_the_journal_of_an_open_payment_is_damaged(
-    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller, tmp_path: Path
+def _newer(_: bytes) -> bytes:
+    head = b'{"format":"exact-change-journal","version":3}'
+    return b"%08x %b\n" % (zlib.crc32(head), head)
+
+
+def _damaged(whole: bytes) -> bytes:
+    return whole[:-9] + b"!" + whole[-8:]
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "end"),
+    [
+        # The journal that works next may be an empty one.
+        (_damaged, "journal_damaged", "before you repeat the call."),
+        (_newer, "invalid_option", "to find that payment."),
+    ],
+)
+def test_says_that_funds_are_uncertain_if_the_journal_of_an_open_payment_is_unreadable(
+    change: Callable[[bytes], bytes],
+    code: str,
+    end: str,
+    sandbox: Sandbox,
+    make_payer: MakePayer,
+    make_seller: MakeSeller,
+    tmp_path: Path,
 ) -> None:
     seller = make_seller(lambda seen: None if seen.is_paid else terms(offer(sandbox)))
     path = tmp_path / "journal"
@@ -175,12 +199,10 @@ def test_says_that_funds_are_uncertain_if_the_journal_of_an_open_payment_is_dama
         payer = make_payer(USDC="1", journal=journal)
         failure_of(lambda: payer.client.get(seller.url), "payment_uncertain")
         payer.client.close()
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-9] + b"!" + whole[-8:])
+    path.write_bytes(change(path.read_bytes()))
     with journal_of({"path": str(path)}) as journal:
         again = make_payer(payer.wallet, journal=journal)
-        error = failure_of(lambda: again.client.get(seller.url), "journal_damaged")
+        error = failure_of(lambda: again.client.get(seller.url), code)
         assert (error.funds, error.retry) == ("uncertain", "never")
-        # The journal that works next may be an empty one.
-        assert str(error).endswith("before you repeat the call.")
+        assert str(error).endswith(end)
         again.client.close()

@@ -1,9 +1,10 @@
 import {
   isExactChangeError,
   SettlementError,
-  TransportError,
   type ErrorDetails,
+  type ExactChangeError,
 } from '../../errors.js';
+import { amendError } from '../../errors/amend.js';
 
 export function inProgress(details: ErrorDetails['payment_in_progress']): SettlementError {
   return new SettlementError(
@@ -22,23 +23,24 @@ export function inProgress(details: ErrorDetails['payment_in_progress']): Settle
  */
 export function throwUnread(error: unknown): never {
   if (!isUnread(error) || error.funds !== 'untouched') throw error;
-  const { code, message, details, retry, cause } = error;
   // What repairs a damaged journal may leave an empty one, which finds no payment.
   const advice =
-    code === 'journal_damaged'
+    error.code === 'journal_damaged'
       ? 'only a sound copy of the journal finds it. Without one, look at the transactions of the wallet before you repeat the call.'
       : 'once the journal works, repeat the same call, to find that payment.';
-  throw new TransportError(
-    code,
-    `${message} A payment for an equal call may be on record: ${advice}`,
-    { details, funds: 'uncertain', retry: retry === 'never' ? retry : 'same', cause },
-  );
+  const retry = error.retry === 'never' ? 'never' : 'same';
+  const uncertain = amendError(error, { funds: 'uncertain', retry });
+  uncertain.message += ` A payment for an equal call may be on record: ${advice}`;
+  // Consoles show the stack, which begins with the message.
+  if (uncertain.stack !== undefined)
+    uncertain.stack = uncertain.stack.replace(error.message, () => uncertain.message);
+  throw uncertain;
 }
 
-function isUnread(error: unknown) {
+function isUnread(error: unknown): error is ExactChangeError {
   return (
-    isExactChangeError(error, 'journal_unavailable') ||
-    isExactChangeError(error, 'journal_damaged') ||
-    isExactChangeError(error, 'journal_locked')
+    isExactChangeError(error) &&
+    // `invalid_option`: a newer version wrote the journal.
+    (error.code.startsWith('journal_') || error.code === 'invalid_option')
   );
 }

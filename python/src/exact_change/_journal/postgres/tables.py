@@ -45,8 +45,8 @@ def prepare_tables(database: Database, statements: Statements) -> Steps[None]:
         raise failure(
             "invalid_option",
             f"The journal's tables in schema {schema} have version {found}, and this copy of "
-            f"exact-change knows version {VERSION}. Use copies of one version everywhere, or name "
-            "another schema.",
+            f"exact-change knows version {VERSION}. Use copies of one version everywhere. "
+            "Another schema would know none of its payments.",
             {"option": "schema"},
         )
     values = [statements.endpoints]

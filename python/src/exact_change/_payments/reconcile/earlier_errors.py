@@ -10,7 +10,13 @@ from ..._receipt import read_receipt
 from ...errors import ErrorCode, ExactChangeError, Moved, failure, is_code
 
 T = TypeVar("T")
-_UNREAD: tuple[ErrorCode, ...] = ("journal_unavailable", "journal_damaged", "journal_locked")
+_UNREAD: tuple[ErrorCode, ...] = (
+    "journal_unavailable",
+    "journal_damaged",
+    "journal_locked",
+    # A newer version wrote the journal.
+    "invalid_option",
+)
 
 
 def already_spent(open_: OpenPayment, response: object = None) -> ExactChangeError:
