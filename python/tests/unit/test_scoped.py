@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import gc
 import warnings
+from typing import Any
 
 import httpx
 import pytest
 
 from exact_change._http.inner import loop_transport
+from exact_change._http.own import LoopHttp, Request
 from exact_change._kernel.hosts import loop_host
 from exact_change._kernel.signals import Aborted, Signal
 from exact_change._kernel.steps import await_
@@ -44,12 +46,31 @@ async def test_leaves_no_connection_open_when_a_request_is_given_up_at_any_momen
         await asyncio.sleep(0)
     run_turn(lambda: signal.abort(Aborted()))
     await asyncio.wait([asking])
+    await transport.aclose()
+    assert await _unclosed_after(asking) == []
+
+
+@pytest.mark.parametrize("rounds", range(24))
+async def test_leaves_no_connection_open_when_its_port_closes_at_any_moment(
+    rounds: int, make_seller: MakeSeller
+) -> None:
+    """A pool that closes forgets a connection that a request is still opening."""
+    http = LoopHttp(None, trust_env=False)
+    request = Request("GET", make_seller(lambda _: Reply()).url)
+    asking = asyncio.ensure_future(loop_host().run(http.send(request, None)))
+    for _ in range(rounds):
+        await asyncio.sleep(0)
+    await loop_host().run(http.close())
+    await asyncio.wait([asking])
+    assert await _unclosed_after(asking) == []
+
+
+async def _unclosed_after(asking: asyncio.Future[Any]) -> list[str]:
+    """Returns the warnings of connections that a request has left open."""
+    asking.exception()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        await transport.aclose()
-        asking.exception()
-        del asking
         for _ in range(2):
             await asyncio.sleep(0)
             gc.collect()
-    assert [str(warning.message) for warning in caught] == []
+    return [str(warning.message) for warning in caught]

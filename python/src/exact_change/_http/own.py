@@ -6,6 +6,7 @@ addresses of nodes hold keys.
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from typing import Any, Callable, Mapping, NamedTuple, Sequence, TypeVar
 
@@ -21,6 +22,7 @@ from .inner import loop_transport, thread_transport
 T = TypeVar("T")
 # The extension by which an interceptor that patches all of httpx knows the library's own requests.
 OWN = "exact_change.own"
+_CLOSED = "The client was closed."
 
 
 class Request(NamedTuple):
@@ -127,7 +129,7 @@ class ThreadHttp:
         try:
             transport = self._callers_transport or self._own_transport
             if transport is None or (self._is_closed and self._own_transport is not None):
-                raise LostError("The client was closed.")
+                raise LostError(_CLOSED)
             return _send(transport, request, signal)
         finally:
             with self._lock:
@@ -153,21 +155,46 @@ class LoopHttp:
         self._trust_env = trust_env
         self._own_transport: httpx.AsyncBaseTransport | None = None
         self._is_closed = False
+        # The end of each request under way, by the scope that cancels it.
+        self._ends: dict[Any, asyncio.Future[None]] = {}
 
     def send(self, request: Request, signal: Signal | None) -> Steps[Answer]:
-        return await_(lambda: _send_async(self._transport(), request, signal), signal)
+        return await_(lambda: self._send(request, signal), signal)
 
     def close(self) -> Steps[None]:
         self._is_closed = True
         transport, self._own_transport = self._own_transport, None
         if transport is not None:
-            yield from await_(transport.aclose)
+            yield from await_(lambda: self._close(transport))
+
+    async def _send(self, request: Request, signal: Signal | None) -> Answer:
+        # Late, as in `Scoped`.
+        import anyio
+
+        transport, end = self._transport(), asyncio.get_running_loop().create_future()
+        with anyio.CancelScope() as scope:
+            self._ends[scope] = end
+            try:
+                return await _send_async(transport, request, signal)
+            finally:
+                del self._ends[scope]
+                end.set_result(None)
+        raise LostError(_CLOSED)
+
+    async def _close(self, transport: httpx.AsyncBaseTransport) -> None:
+        """Ends the requests, and then closes the connections: see ``ThreadHttp._close_unused``."""
+        ends = list(self._ends.values())
+        for scope in self._ends:
+            scope.cancel()
+        if ends:
+            await asyncio.wait(ends)
+        await transport.aclose()
 
     def _transport(self) -> httpx.AsyncBaseTransport:
         if self._callers_transport is not None:
             return self._callers_transport
         if self._is_closed:
-            raise LostError("The client was closed.")
+            raise LostError(_CLOSED)
         if self._own_transport is None:
             self._own_transport = _made(loop_transport, self._trust_env)
         return self._own_transport
