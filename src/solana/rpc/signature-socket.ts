@@ -80,15 +80,15 @@ export function createSignatureSocket(
     for (const wait of waits.values()) wait.subscription = undefined;
   };
 
-  const announce = async (wait: Wait) => {
+  const announce = (wait: Wait) => {
     const { kind, name } = wait;
-    const current = line;
-    const node = await current?.call(kind.subscribe, [name, kind.settings]);
-    // If the node refuses, polling still works.
-    if (typeof node !== 'number' || line !== current) return;
-    // The listeners may have unsubscribed before the node answered.
-    if (waits.get(keyOf(kind, name)) !== wait) void current?.call(kind.unsubscribe, [node]);
-    else wait.subscription = { node, own: (answered += 1) };
+    line?.call(kind.subscribe, [name, kind.settings], (node) => {
+      // If the node refuses, polling still works.
+      if (typeof node !== 'number') return;
+      // The listeners may have unsubscribed before the node answered.
+      if (waits.get(keyOf(kind, name)) !== wait) line?.call(kind.unsubscribe, [node]);
+      else wait.subscription = { node, own: (answered += 1) };
+    });
   };
 
   const notify = (kind: Kind, params: unknown) => {
@@ -112,7 +112,7 @@ export function createSignatureSocket(
     line = openLine(address, {
       opened() {
         isOpen = true;
-        for (const wait of waits.values()) void announce(wait);
+        for (const wait of waits.values()) announce(wait);
       },
       notified(method, params) {
         const kind = KINDS.find(({ notification }) => notification === method);
@@ -133,7 +133,7 @@ export function createSignatureSocket(
     waits.set(key, wait);
     wait.listeners.add(listener);
     if (line === undefined) open();
-    else if (known === undefined && isOpen) void announce(wait);
+    else if (known === undefined && isOpen) announce(wait);
     return {
       subscription: () =>
         waits.get(key) === wait && wait.listeners.has(listener)
@@ -145,7 +145,7 @@ export function createSignatureSocket(
         waits.delete(key);
         if (waits.size === 0) shut();
         else if (wait.subscription !== undefined)
-          void line?.call(kind.unsubscribe, [wait.subscription.node]);
+          line?.call(kind.unsubscribe, [wait.subscription.node]);
       },
     };
   };

@@ -4,9 +4,10 @@ import { isObject, isRecord } from '../../internal/record.js';
 /** A JSON-RPC connection over one WebSocket, until it is lost or ended. */
 export interface Line {
   /**
-   * Returns the result; undefined if the node refuses the call. Never settles if the line is lost.
+   * @param answered - Gets the result; undefined if the node refuses the call. Called before the
+   * next message is read, which may be about the result. Not called after `end` or a loss.
    */
-  call(method: string, params: readonly unknown[]): Promise<unknown>;
+  call(method: string, params: readonly unknown[], answered?: (result: unknown) => void): void;
   end(): void;
 }
 
@@ -31,7 +32,7 @@ interface Socket {
  * timers of its own, which do.
  */
 export function openLine(address: string, events: LineEvents): Line {
-  const pending = new Map<number, (result: unknown) => void>();
+  const pending = new Map<number, ((result: unknown) => void) | undefined>();
   let socket: Socket | undefined;
   let isOver = false;
   let count = 0;
@@ -68,12 +69,11 @@ export function openLine(address: string, events: LineEvents): Line {
   dial().catch(lose);
 
   return {
-    call: (method, params) =>
-      new Promise((resolve) => {
-        const id = (count += 1);
-        pending.set(id, resolve);
-        socket?.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
-      }),
+    call(method, params, answered) {
+      const id = (count += 1);
+      pending.set(id, answered);
+      socket?.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
+    },
     end() {
       isOver = true;
       if (socket !== undefined) release(socket);

@@ -1,4 +1,4 @@
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { WebSocketServer } from 'ws';
 import type { WebSocket } from 'ws';
@@ -86,6 +86,20 @@ describe('createSignatureSocket', () => {
     await expect.poll(() => first.mock.calls).toEqual([[null]]);
     expect(twin.mock.calls).toEqual([[null]]);
     await expect.poll(() => clients.map((client) => client.readyState)).toEqual([3]);
+  });
+
+  it('calls a listener when the node notifies in the same packet in which it answers', async () => {
+    const listener = vi.fn();
+    server.once('connection', (client) => {
+      const connection = Reflect.get(client, '_socket') as Socket; // A field of ws.
+      connection.cork();
+      client.on('message', () => {
+        tell(101, null);
+        connection.uncork();
+      });
+    });
+    socket.subscribe('one', listener);
+    await expect.poll(() => listener.mock.calls).toEqual([[null]]);
   });
 
   it('unsubscribes a signature without listeners, and closes after the last', async () => {
