@@ -49,7 +49,7 @@ const epoch = (absoluteSlot: number, blockHeight: number) => ({
 afterEach(() => void vi.unstubAllGlobals());
 
 function connect(options: Partial<ConnectOptions> & { urls: readonly string[] }): Rpc {
-  const rpc = connectRpc({ timeoutMs: 5_000, ...options });
+  const rpc = connectRpc({ timeoutMs: 60_000, ...options });
   onTestFinished(() => rpc.close());
   return rpc;
 }
@@ -472,9 +472,7 @@ describe('a connection to a node with wrong answers', () => {
       more();
     };
     const { url } = await startNode(() => endless);
-    const error = await failure(
-      connect({ urls: [url, url], timeoutMs: 60_000 }).accounts([wallet]),
-    );
+    const error = await failure(connect({ urls: [url, url] }).accounts([wallet]));
     expect(error.code).toBe('rpc_unavailable');
     expect(error.message).toContain('longer than 67108864 bytes');
     expect(asked).toBeLessThanOrEqual(2);
@@ -509,14 +507,25 @@ describe('a connection to several nodes', () => {
     ['garbage', body('garbage')],
     ['an unhealthy node', { error: { code: -32005, message: 'behind' } }],
     ['a lost connection', cut],
-    ['silence', hang],
   ])('asks the next node after %s', async (_, answer) => {
     const bad = await startNode(() => answer);
     const good = await startNode(() => ({ result: hash }));
-    // The first node gets half of the time.
-    const rpc = connect({ urls: [bad.url, good.url], timeoutMs: 3_000 });
+    const rpc = connect({ urls: [bad.url, good.url] });
     expect(await rpc.genesisHash()).toBe(hash);
     expect(bad.calls).toHaveLength(1);
+    expect(good.calls).toHaveLength(1);
+  });
+
+  it('asks the next node when the first is silent for half of the time', async () => {
+    const silent = await startNode(() => hang);
+    const good = await startNode(() => ({ result: hash }));
+    // Otherwise a busy machine could use up the other half.
+    vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const asked = connect({ urls: [silent.url, good.url], timeoutMs: 3_000 }).genesisHash();
+    await expect.poll(() => silent.calls).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(1_500);
+    expect(await asked).toBe(hash);
     expect(good.calls).toHaveLength(1);
   });
 
@@ -665,7 +674,8 @@ describe('a new connection', () => {
     const spy = vi.fn<typeof fetch>((input, init) => original(input, init));
     vi.stubGlobal('fetch', spy);
     await rpc.genesisHash();
-    expect(spy).toHaveBeenCalledOnce();
+    // Calls that other files left behind may use it too.
+    expect(spy.mock.calls.filter(([input]) => String(input).startsWith(url))).toHaveLength(1);
   });
 
   it('uses the connection of the caller unchanged, and explains its errors', async () => {

@@ -17,7 +17,7 @@ const node = (genesis: string, firstSlot: number, isDead: () => boolean = () => 
   });
 
 function connect(urls: readonly string[]): Rpc {
-  const rpc = connectRpc({ urls, timeoutMs: 5_000, network });
+  const rpc = connectRpc({ urls, timeoutMs: 60_000, network });
   onTestFinished(() => rpc.close());
   return rpc;
 }
