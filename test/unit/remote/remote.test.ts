@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { local, remote, type SwapRequest, type Transport } from 'exact-change';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createRemote } from '../../../adapters/remote/operations.js';
 import type { RemoteSettings } from '../../../adapters/remote/lazily.js';
 import { SOLANA_MAINNET, WSOL_MINT } from '../../../src/network.js';
@@ -72,7 +72,7 @@ function over({ url }: WireService, change: Partial<RemoteSettings> = {}) {
   };
   return { transport: createRemote(settings), runtime };
 }
-const TIMEOUT_MS = 20_000;
+const TIMEOUT_MS = 60_000;
 
 describe('the arguments of remote()', () => {
   it.each([
@@ -409,7 +409,14 @@ describe('a remote transport', () => {
     );
     await failureOf(remote(slow.url, { timeoutMs: 50 }).quote(REQUEST), 'timeout');
     const patient = await service(says(429, 'text/plain', '', { 'retry-after': '9' }));
-    await failureOf(remote(patient.url, { timeoutMs: 500 }).quote(REQUEST), 'timeout');
+    const runtime = fakeRuntime(9_000);
+    const sleep = vi.spyOn(runtime, 'sleep');
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const call = failureOf(over(patient, { runtime }).transport.quote(REQUEST), 'timeout');
+    await expect.poll(() => sleep).toHaveBeenCalledOnce();
+    await vi.advanceTimersByTimeAsync(TIMEOUT_MS);
+    await call;
     expect(patient.seen).toHaveLength(1);
   });
 
