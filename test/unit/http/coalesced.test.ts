@@ -8,7 +8,7 @@ import {
 } from 'exact-change';
 import { createHandler, type HandlerOptions } from 'exact-change/http';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { withSharedReads } from '../../../adapters/http/coalesced.js';
 import { balanceOfUsdc, quote, USDC, WALLET } from '../wire/samples.js';
 import { fakeTransport, serving } from './fake.js';
@@ -386,6 +386,9 @@ describe('a shared answer', () => {
 });
 
 describe('the handler', () => {
+  // By default a balance is shared for 400 ms, which a busy machine may need for a call.
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }));
+  afterEach(() => void vi.useRealTimers());
   const QUOTE = `/api/quote?inputMint=SOL&outputMint=USDC&amount=5`;
 
   it('shares quotes and balances by default, and never builds or steps of a payment', async () => {
