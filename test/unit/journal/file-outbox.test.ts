@@ -11,8 +11,9 @@ import { failure, fakeProcesses, MemoryDisk, type Step } from '../../helpers/mem
 // Promises of every outbox are tested in test/contract/outbox-contract.ts.
 
 const COMPACT_FROM = 20_000;
-const LEASE_MS = 1_000;
-const later = () => Date.now() + 60_000;
+/** Longer than any test takes, because leases end in real time. */
+const LEASE_MS = 3_600_000;
+const later = () => Date.now() + LEASE_MS;
 
 let files = 0;
 const newPath = () => `/directory/outbox${(files += 1)}.jsonl`;
