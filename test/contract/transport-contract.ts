@@ -375,7 +375,7 @@ export function transportContract(
       });
 
       it('fails with rpc_unavailable if no node answers', async () => {
-        const deaf = await over({ rpcUrl: 'http://127.0.0.1:9', timeouts: { rpc: 300 } });
+        const deaf = await over({ rpcUrl: 'http://127.0.0.1:9' });
         const error = await failureOf(
           deaf.balance({ wallet: wallet.address, mint: 'USDC' }),
           'rpc_unavailable',

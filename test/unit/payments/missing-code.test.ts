@@ -35,7 +35,7 @@ describe('a call that cannot load a file', () => {
     without(SELDOM);
     const { connectRpc } = await import('../../../src/solana/rpc/connection.js');
     const fetch = vi.fn(async () => Promise.reject(new Error('offline')));
-    const rpc = connectRpc({ urls: ['https://rpc.example'], fetch, timeoutMs: 1_000 });
+    const rpc = connectRpc({ urls: ['https://rpc.example'], fetch, timeoutMs: 60_000 });
     await expect(rpc.transaction('1'.repeat(64))).rejects.toMatchObject({
       code: 'missing_dependency',
     });

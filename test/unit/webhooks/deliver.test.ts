@@ -62,7 +62,7 @@ const never = new AbortController().signal;
 const nowhere: Resolve = () => Promise.reject(new Error('no resolver should be asked'));
 
 function tell(url: string, over: Partial<Parameters<typeof deliverOver>[0]> = {}, signal = never) {
-  return deliverOver({ rules: LOOSE, resolve: nowhere, timeoutMs: 5_000, ...over })(
+  return deliverOver({ rules: LOOSE, resolve: nowhere, timeoutMs: 60_000, ...over })(
     message(url),
     signal,
   );

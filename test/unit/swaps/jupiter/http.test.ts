@@ -6,7 +6,7 @@ import { createJupiterHttp } from '../../../../src/swaps/jupiter/http.js';
 import { fakeRuntime } from '../support.js';
 
 const URL_ = 'https://jupiter.test/quote';
-const DEADLINE = 7_777;
+const DEADLINE = 77_777;
 const server = setupServer();
 
 beforeAll(() => server.listen({ onUnhandledRequest: 'error' }));
