@@ -105,7 +105,7 @@ export class Trial {
 
   static async open(seed: string): Promise<Trial> {
     const sandbox = await createSandbox({ seed, confirmationMs: 0, slotMs: 0 });
-    const rpc = connectRpc({ urls: [sandbox.rpcUrl], wsUrl: sandbox.wsUrl, timeoutMs: 10_000 });
+    const rpc = connectRpc({ urls: [sandbox.rpcUrl], wsUrl: sandbox.wsUrl, timeoutMs: 60_000 });
     const vaults = await accountsOf(POOL_AUTHORITY, sandbox.mints);
     const node = standingStill(rpc);
     const { blockhash } = await node.latestBlockhash();

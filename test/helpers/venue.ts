@@ -21,7 +21,7 @@ export async function useVenue(seed: string): Promise<{
   setVenue(behaviour: VenueBehaviour): void;
 }> {
   const sandbox = await useSandbox({ seed, confirmationMs: 0, slotMs: 0 });
-  const rpc = connectRpc({ urls: [sandbox.rpcUrl], wsUrl: sandbox.wsUrl, timeoutMs: 10_000 });
+  const rpc = connectRpc({ urls: [sandbox.rpcUrl], wsUrl: sandbox.wsUrl, timeoutMs: 60_000 });
   afterAll(() => rpc.close());
   // The attacker's wallet needs some SOL to exist, so that it can receive SOL.
   sandbox.chain.fundSol(ATTACKER, 10_000_000n);
