@@ -97,11 +97,11 @@ def test_pays_when_a_failed_node_works_again(
 
 
 @pytest.fixture
-def closed_url() -> str:
-    """URL of a closed port."""
+def closed_url() -> Iterator[str]:
+    """URL of a port that refuses connections, and that no other process gets meanwhile."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{listener.getsockname()[1]}"
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
 @pytest.fixture
@@ -116,11 +116,11 @@ def silent_url() -> Iterator[str]:
 def test_leaves_funds_untouched_when_no_node_answers(
     sandbox: Sandbox, make_payer: MakePayer, closed_url: str, silent_url: str
 ) -> None:
-    url, timeouts = f"{sandbox.api_url}/usdc", {"rpc": 500}
-    refused = make_payer(USDC="1", rpc_url=closed_url, timeouts=timeouts)
+    url = f"{sandbox.api_url}/usdc"
+    refused = make_payer(USDC="1", rpc_url=closed_url)
     error = failure_of(lambda: refused.client.get(url), "rpc_unavailable")
     assert error.details == {"method": "getGenesisHash"} and error.__cause__ is not None
-    silent = make_payer(USDC="1", rpc_url=[closed_url, silent_url], timeouts=timeouts)
+    silent = make_payer(USDC="1", rpc_url=[closed_url, silent_url], timeouts={"rpc": 500})
     for work in (
         lambda: silent.client.get(url),
         lambda: silent.client.plan(url),
