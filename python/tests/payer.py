@@ -9,6 +9,8 @@ import pytest
 import requests
 
 from exact_change import Client, Event, ExactChangeError
+from exact_change._kernel.deadline import start_deadline
+from exact_change._payments import resign
 
 from .node import Sandbox, Wallet
 
@@ -57,7 +59,7 @@ class Payer:
         stop = self.client.on("payment.sent", arm)
 
 
-def until(what: str, holds: Callable[[], Any], seconds: float = 20) -> None:
+def until(what: str, holds: Callable[[], Any], seconds: float = 60) -> None:
     """Waits until a condition holds."""
     end = time.monotonic() + seconds
     while not holds():
@@ -85,10 +87,18 @@ def failure_of(call: Callable[[], Any], code: str) -> ExactChangeError:
     return caught.value
 
 
+def hurry(patch: pytest.MonkeyPatch) -> None:
+    """Lets calls wait only a second for the end of a payment that was refused unasked.
+
+    A short ``timeouts.payment`` would also end calls that a busy machine answers late.
+    """
+    patch.setattr(resign, "start_deadline", lambda _, caller: start_deadline(1_000, caller))
+
+
 def buying(kind: str, client: Any, url: str) -> Callable[[], object]:
     """Returns a function that buys with httpx or with requests."""
     if kind == "httpx":
         return lambda: client.post(url, content=b"x")
     session = requests.Session()
     session.mount("http://", client.adapter())
-    return lambda: session.post(url, b"x", timeout=30)
+    return lambda: session.post(url, b"x", timeout=60)

@@ -70,7 +70,7 @@ def test_raises_client_closed_in_a_call_that_waits_for_its_signer(
 
         def sign_message(self, message: bytes, intent: object) -> bytes:
             is_asked.set()
-            is_over.wait(20)
+            is_over.wait(60)
             return b""
 
     is_asked, is_over = threading.Event(), threading.Event()
@@ -79,7 +79,7 @@ def test_raises_client_closed_in_a_call_that_waits_for_its_signer(
     url = f"{sandbox.api_url}/usdc"
     with ThreadPoolExecutor(1) as pool:
         call = pool.submit(lambda: failure_of(lambda: payer.client.get(url), "client_closed"))
-        assert is_asked.wait(20)
+        assert is_asked.wait(60)
         payer.client.close()
         assert call.result().funds == "untouched"
         is_over.set()
@@ -126,7 +126,7 @@ class Slow:
     def _answer(self, seen: Seen) -> Reply | None:
         answer = self._sell(seen)
         if seen.is_paid:
-            self.was_closed.wait(20)
+            self.was_closed.wait(60)
         return answer
 
 
@@ -185,21 +185,29 @@ def test_delays_only_equal_calls_while_an_event_loop_is_stopped(
         yield from call(is_over.wait)
         yield from release(self, *args)
 
-    async def approve_late(_: object) -> bool:
-        await asyncio.sleep(60)
-        return True
+    async def never_approve(_: object) -> bool:
+        asked.append(True)
+        return await asyncio.Event().wait()
 
     monkeypatch.setattr(TimedJournal, "release", slow)
+
+    async def give_up() -> None:
+        buying = asyncio.ensure_future(stopped.get(url))
+        while not asked:
+            await asyncio.sleep(0.01)
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(buying, 0.05)
+
     wallet, is_over, loop = sandbox.wallet(USDC="1"), threading.Event(), asyncio.new_event_loop()
     url, journal = f"{sandbox.api_url}/usdc", file_journal(tmp_path / "journal")
-    policy = {"approve": approve_late}
-    stopped = AsyncClient(**sandbox.options(wallet, journal=journal, policy=policy))
-    options = sandbox.options(wallet, journal=journal, timeouts={"payment": 2_000})
-    with pytest.raises(asyncio.TimeoutError):
-        loop.run_until_complete(asyncio.wait_for(stopped.get(url), 1))
-    with Client(**options) as other:
+    asked: list[bool] = []
+    options = sandbox.options(wallet, journal=journal)
+    stopped = AsyncClient(**options, policy={"approve": never_approve})
+    loop.run_until_complete(give_up())
+    short = sandbox.options(wallet, journal=journal, timeouts={"payment": 2_000})
+    with Client(**options) as other, Client(**short) as hurried:
         assert other.get(f"{url}?another").status_code == 200
-        waiting = failure_of(lambda: other.get(url), "timeout")
+        waiting = failure_of(lambda: hurried.get(url), "timeout")
         assert (waiting.funds, waiting.retry) == ("uncertain", "same")
         assert waiting.details["step"] == "earlier_call"
     is_over.set()
@@ -231,12 +239,12 @@ def test_lets_a_listener_close_the_client_during_an_interrupted_call(
 
     def close(_: Event) -> None:
         is_closing.set()
-        is_interrupted.wait(20)
+        is_interrupted.wait(60)
         payer.client.close()
         is_closed.set()
 
     def interrupt() -> None:
-        is_closing.wait(20)
+        is_closing.wait(60)
         os.kill(os.getpid(), signal.SIGINT)
 
     is_interrupted, is_closed = threading.Event(), threading.Event()
@@ -245,7 +253,7 @@ def test_lets_a_listener_close_the_client_during_an_interrupted_call(
     with pytest.raises(KeyboardInterrupt):
         payer.client.get(f"{sandbox.api_url}/usdc")
     is_interrupted.set()
-    assert is_closed.wait(20)
+    assert is_closed.wait(60)
     with Client(**sandbox.options(payer.wallet)) as other:
         assert other.get(f"{sandbox.api_url}/usdc?another").status_code == 200
 

@@ -20,6 +20,7 @@ from exact_change._payments.reconcile.monitor import decide_payment
 
 from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
+from ..payer import hurry
 from ..seller import BOUGHT, Answer, Reply, Seen, Seller, offer, selling, settle, terms
 
 ONE = httpx.Limits(max_connections=1)
@@ -51,7 +52,7 @@ def sell(*_: object) -> Reply:
 
 
 RESIGN: Any = {"policy": {"resign": 1}}
-HURRY: Any = {"timeouts": {"payment": 1_000}}
+AHEAD = "a payment ahead"
 # Options of the client, answers to its payments in turn, and the ends of its calls.
 CASES: dict[str, tuple[Mapping[str, Any], list[Sell], list[str]]] = {
     "one payment": ({}, [refuse], ["payment_rejected"]),
@@ -62,7 +63,7 @@ CASES: dict[str, tuple[Mapping[str, Any], list[Sell], list[str]]] = {
         ["payment_uncertain", "payment_rejected"],
     ),
     "a settled payment twice": ({}, [settle_and_wait, refuse], ["payment_rejected"]),
-    "a payment ahead": ({"presign": True, **HURRY}, [sell, refuse], ["", "payment_rejected"]),
+    AHEAD: ({"presign": True}, [sell, refuse], ["", "payment_rejected"]),
     "a settled payment ahead": (
         {"presign": True},
         [sell, settle_and_refuse],
@@ -96,11 +97,14 @@ def test_frees_the_connection_of_a_client_whose_seller_refused(
     case: str,
     make_refusing: Callable[[list[Sell]], Seller],
     make_payer: MakePayer,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     options, sales, ends = CASES[case]
+    if case == AHEAD:
+        hurry(monkeypatch)
     client, url = make_payer(USDC="1", **options).client, make_refusing(sales).url
     one = client.transport(httpx.HTTPTransport(limits=ONE))
-    with httpx.Client(transport=one, timeout=10) as http:
+    with httpx.Client(transport=one, timeout=60) as http:
         codes: list[str] = []
         for _ in ends:
             try:
@@ -113,13 +117,18 @@ def test_frees_the_connection_of_a_client_whose_seller_refused(
 
 @pytest.mark.parametrize("case", list(CASES))
 async def test_frees_the_connection_of_a_client_on_an_event_loop_whose_seller_refused(
-    case: str, make_refusing: Callable[[list[Sell]], Seller], sandbox: Sandbox
+    case: str,
+    make_refusing: Callable[[list[Sell]], Seller],
+    sandbox: Sandbox,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     options, sales, ends = CASES[case]
+    if case == AHEAD:
+        hurry(monkeypatch)
     url = make_refusing(sales).url
     async with AsyncClient(**sandbox.options(sandbox.wallet(USDC="1"), **options)) as client:
         one = client.transport(httpx.AsyncHTTPTransport(limits=ONE))
-        async with httpx.AsyncClient(transport=one, timeout=10) as http:
+        async with httpx.AsyncClient(transport=one, timeout=60) as http:
             codes: list[str] = []
             for _ in ends:
                 try:
@@ -156,7 +165,7 @@ def test_frees_the_connection_when_a_call_is_interrupted_while_the_chain_is_aske
     monkeypatch.setattr(present, "decide_payment", interrupt)
     url = make_seller(pending(sandbox)).url
     one = make_payer(USDC="1").client.transport(httpx.HTTPTransport(limits=ONE))
-    with httpx.Client(transport=one, timeout=10) as http:
+    with httpx.Client(transport=one, timeout=60) as http:
         with pytest.raises(KeyboardInterrupt):
             http.get(url)
         assert http.get(f"{url}/next").text == "bought"
@@ -175,9 +184,9 @@ async def test_frees_the_connection_when_a_task_is_cancelled_while_the_chain_is_
     url = make_seller(pending(sandbox)).url
     async with AsyncClient(**sandbox.options(sandbox.wallet(USDC="1"))) as client:
         one = client.transport(httpx.AsyncHTTPTransport(limits=ONE))
-        async with httpx.AsyncClient(transport=one, timeout=10) as http:
+        async with httpx.AsyncClient(transport=one, timeout=60) as http:
             task = asyncio.ensure_future(http.get(url))
-            await asyncio.wait_for(is_asked.wait(), 20)
+            await asyncio.wait_for(is_asked.wait(), 60)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
@@ -195,13 +204,13 @@ def test_gives_the_connection_of_a_long_refusal_back_to_a_pool_of_requests_that_
     with requests.Session() as session:
         session.mount("http://", make_payer(USDC="1").client.adapter(**one))
         with pytest.raises(ExactChangeError) as refused:
-            session.get(url, timeout=20)
+            session.get(url, timeout=60)
         assert refused.value.code == "payment_rejected"
 
         def buy() -> None:
-            if session.get(f"{url}/next", timeout=20).text == "bought":
+            if session.get(f"{url}/next", timeout=60).text == "bought":
                 bought.set()
 
         # A pool of requests waits without limit.
         threading.Thread(target=buy, daemon=True).start()
-        assert bought.wait(20)
+        assert bought.wait(60)

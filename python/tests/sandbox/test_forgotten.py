@@ -54,12 +54,14 @@ def test_swaps_in_a_later_call_when_no_node_remembers_an_earlier_swap(
     url = f"{sandbox.api_url}/usdc"
     with file_journal(tmp_path / "journal") as journal:
         payer = make_payer(SOL="1", auto_swap=True, journal=journal)
-        sandbox.call("node.fault", "sendTransaction", {"kind": "neverLands", "times": 1})
+        sandbox.call("node.fault", "sendTransaction", {"kind": "neverLands"})
         with ThreadPoolExecutor(1) as pool:
             lost = pool.submit(payer.client.get, url)
             payer.told("swap.signed")
             payer.client.close()
             failure_of(lost.result, "swap_uncertain")
+        # Only now: the client may have been closed before it sent the swap.
+        sandbox.call("node.clearFaults")
         forget_history(sandbox, monkeypatch)
         later = Payer(sandbox, payer.wallet, auto_swap=True, journal=journal)
         with later.client as client:

@@ -13,7 +13,7 @@ from exact_change import AsyncClient, receipt_of
 
 from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
-from ..payer import PRICE, Payer, failure_of, until
+from ..payer import PRICE, Payer, failure_of, hurry, until
 from ..seller import Answer, Reply, Seen, offer, selling, terms
 
 TERMS_ONCE = [False, True, True]
@@ -83,13 +83,12 @@ async def test_pays_ahead_on_an_event_loop_and_through_requests(
         for _ in range(2):
             assert (await client.get(shop.url)).text == "bought"
     assert shop.paid_flags == TERMS_ONCE
-    payer = shop.new_payer()
-    session = requests.Session()
-    session.mount("http://", payer.client.adapter())
-    for _ in range(2):
-        answer = session.get(shop.url, timeout=20)
-        assert answer.text == "bought" and receipt_of(answer) is not None
-        assert "payment-signature" not in answer.request.headers
+    with requests.Session() as session:
+        session.mount("http://", shop.new_payer().client.adapter())
+        for _ in range(2):
+            answer = session.get(shop.url, timeout=60)
+            assert answer.text == "bought" and receipt_of(answer) is not None
+            assert "payment-signature" not in answer.request.headers
     assert shop.paid_flags == [*TERMS_ONCE, *TERMS_ONCE]
 
 
@@ -119,13 +118,13 @@ def test_keeps_the_later_terms_of_parallel_calls(shop: Shop, sandbox: Sandbox) -
     def approve(_: object) -> bool:
         if not asked.is_set():
             asked.set()
-            ended.wait(20)
+            ended.wait(60)
         return True
 
     payer = shop.new_payer(policy={"approve": approve})
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(payer.client.get, f"{shop.url}?q=1")
-        assert asked.wait(20)
+        assert asked.wait(60)
         shop.asks = terms(cheaper)
         assert payer.client.get(f"{shop.url}?q=2").text == "bought"
         ended.set()
@@ -154,10 +153,11 @@ def test_pays_once_when_a_seller_settles_and_then_raises_its_price(
 
 
 def test_signs_no_further_payment_while_the_first_payment_may_land(
-    shop: Shop, sandbox: Sandbox
+    shop: Shop, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    hurry(monkeypatch)
     shop.sales.append(lambda _: terms(offer(sandbox, amount="12000")))
-    payer = shop.payer(timeouts={"payment": 1_000})
+    payer = shop.payer()
     error = failure_of(lambda: payer.client.get(shop.url), "payment_rejected")
     assert (error.funds, error.retry, len(payer.signed)) == ("uncertain", "same", 2)
 

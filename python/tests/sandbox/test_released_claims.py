@@ -20,10 +20,13 @@ class _Slow:
     def __init__(self) -> None:
         self.claimed: set[str] = set()
         self.may_land = threading.Event()
+        # The takes and drops that have landed.
+        self.landed = 0
         self._is_first = True
 
     def take(self, ids: Sequence[str]) -> Steps[None]:
         self.claimed.update(ids)
+        self.landed += 1
         return
         yield
 
@@ -32,6 +35,13 @@ class _Slow:
         if is_first:
             yield from call(self.may_land.wait)
         self.claimed.difference_update(ids)
+        self.landed += 1
+
+    def all_landed(self, count: int) -> Steps[None]:
+        """Lets the first drop land, and waits until so many takes and drops have landed."""
+        self.may_land.set()
+        while self.landed < count:
+            yield from sleep(5)
 
     def live(self, ids: Sequence[str]) -> Steps[set[str]]:
         return self.claimed & set(ids)
@@ -59,11 +69,11 @@ def test_takes_a_claim_without_waiting_for_a_stopped_event_loop() -> None:
     # From here on the loop is stopped but not closed.
     taking = threading.Thread(target=lambda: threads.run(quiet(claims.take(["one"]))), daemon=True)
     taking.start()
-    taking.join(4)
+    taking.join(60)
     is_over = not taking.is_alive()
     below.may_land.set()
     loop.run_until_complete(asyncio.gather(*dropping, return_exceptions=True))
-    taking.join(4)
+    taking.join(60)
     loop.close()
     assert is_over
 
@@ -77,8 +87,7 @@ def test_keeps_a_claim_taken_anew_when_an_earlier_drop_lands_after_its_timeout()
         yield from quiet(claims.drop(["one"]))
         yield from background(quiet(claims.take(["one"])))
         yield from sleep(100)
-        below.may_land.set()
-        yield from sleep(300)
+        yield from below.all_landed(3)
         return (yield from claims.live(["one"]))
 
     assert threads.run(steps()) == {"one"}
@@ -95,8 +104,7 @@ def test_ends_a_claim_that_timed_out_behind_a_slow_drop_when_it_is_released() ->
         yield from quiet(claims.take(["one"]))
         yield from background(quiet(claims.drop(["one"])))
         yield from sleep(20)
-        below.may_land.set()
-        yield from sleep(300)
+        yield from below.all_landed(4)
         return (yield from below.live(["one"]))
 
     assert threads.run(steps()) == set()
@@ -130,5 +138,5 @@ def test_tells_the_journal_of_a_released_claim_after_its_event_loop_has_ended() 
     asyncio.run(release())
     assert below.claimed == {"one"}
     below.has_room = True
-    assert below.is_told.wait(30)
+    assert below.is_told.wait(60)
     assert below.claimed == set()

@@ -38,7 +38,7 @@ def place_of(kind: str, sandbox: Sandbox, directory: Path) -> dict[str, str]:
 
 def is_killed(process: subprocess.Popen[str]) -> bool:
     """Waits for a process, and returns whether SIGKILL ended it."""
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     return process.returncode == -signal.SIGKILL
 
 
@@ -78,7 +78,7 @@ class Shared:
                     receipt.state in ("settled", "unsettled") for receipt in client.receipts()
                 )
 
-            until("the chain decides every payment", is_decided, 60)
+            until("the chain decides every payment", is_decided)
             bought = [receipt.url for receipt in client.receipts() if receipt.state == "settled"]
             assert len(set(bought)) == len(bought) <= calls
             assert self.received == len(bought)
@@ -149,7 +149,7 @@ def test_pays_once_when_a_process_is_killed_at_any_write(
                 client.resume()
                 return [receipt.state for receipt in client.receipts()] == ["settled"]
 
-            until("the only payment is settled", is_settled, 60)
+            until("the only payment is settled", is_settled)
             parts = client.spent()[0].parts
             assert parts is not None and parts.payments == "0.01"
         return end == -signal.SIGKILL
@@ -193,12 +193,15 @@ def test_resumes_payments_of_an_earlier_process_with_one_status_call(
     wallet = sandbox.wallet(SOL="0.1", USDC="1")
     url = f"{sandbox.api_url}/usdc"
     place = tmp_path / "journal"
+    # Else the client may hear of the fate of all payments before it closes.
+    for method in ("getSignatureStatuses", "getSignaturesForAddress"):
+        sandbox.call("node.fault", method, {"kind": "hang"}, "client")
     with file_journal(place) as journal:
-        client = Client(**sandbox.options(wallet), journal=journal)
+        rpc_url = f"{sandbox.rpc_url}/?caller=client"
+        client = Client(**sandbox.options(wallet, journal=journal, rpc_url=rpc_url))
         client.warm()
         with ThreadPoolExecutor(8) as pool:
             answers = list(pool.map(client.get, [f"{url}?item={item}" for item in range(8)]))
-        # Close before the client has asked for the fate of the payments.
         client.close()
         assert [answer.status_code for answer in answers] == [200] * 8
     proxy = Proxy(sandbox.rpc_url)
@@ -208,7 +211,7 @@ def test_resumes_payments_of_an_earlier_process_with_one_status_call(
             resumed = client.resume()
     methods = [json.loads(request.body)["method"] for request in proxy.seen]
     proxy.close()
-    assert len(resumed) > 1
+    assert len(resumed) == 8
     assert {receipt.state for receipt in resumed} == {"settled"}
     assert methods.count("getSignatureStatuses") == 1
 

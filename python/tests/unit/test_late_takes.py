@@ -41,14 +41,14 @@ class Gate:
 
         def wait() -> None:
             self._reached.set()
-            self._opened.wait(20)
+            self._opened.wait(60)
 
         yield from call(wait)
 
     def start(self, steps: Steps[Any]) -> Task[Any]:
         """Starts steps and returns when they wait at the gate."""
         task = begin(threads, steps)
-        assert self._reached.wait(20)
+        assert self._reached.wait(60)
         return task
 
     def land(self, task: Task[Any]) -> None:
@@ -125,7 +125,7 @@ def test_frees_the_tokens_of_a_hold_that_lands_after_its_attempt_ended(way: str)
     else:
         threads.run(slow.shared.ledger.release(ACCOUNT, "one"))
     slow.gate.land(task)
-    until("nothing is held", lambda: threads.run(slow.inner.ledger.held(ACCOUNT)) == 0, 3)
+    until("nothing is held", lambda: threads.run(slow.inner.ledger.held(ACCOUNT)) == 0)
 
 
 def test_removes_record_and_claim_of_a_reservation_that_lands_after_its_release() -> None:
@@ -134,7 +134,7 @@ def test_removes_record_and_claim_of_a_reservation_that_lands_after_its_release(
     threads.run(slow.journal.release("one", Along(drop=["one"])))
     slow.gate.land(task)
     journal: Any = slow.slow_journal
-    until("it is off record", lambda: threads.run(journal.attempts(OWNER)) == [], 3)
+    until("it is off record", lambda: threads.run(journal.attempts(OWNER)) == [])
     assert threads.run(slow.inner.claims.live(["one"])) == set()
 
 
@@ -148,7 +148,7 @@ def test_removes_a_late_reservation_though_the_journal_fails_once_in_between(
     slow.slow_journal.fails = True
     slow.gate.land(task)
     journal: Any = slow.slow_journal
-    until("it is off record", lambda: threads.run(journal.attempts(OWNER)) == [], 3)
+    until("it is off record", lambda: threads.run(journal.attempts(OWNER)) == [])
     assert threads.run(slow.inner.claims.live(["one"])) == set()
 
 
@@ -157,4 +157,4 @@ def test_drops_the_claim_of_a_reservation_that_lands_after_only_its_claim_was_dr
     task = slow.gate.start(slow.journal.reserve(reserved, [], Along(claim=["one"])))
     threads.run(slow.shared.claims.drop(["one"]))
     slow.gate.land(task)
-    until("it is let go", lambda: not threads.run(slow.inner.claims.live(["one"])), 3)
+    until("it is let go", lambda: not threads.run(slow.inner.claims.live(["one"])))

@@ -24,6 +24,7 @@ from exact_change._http.own import Request, ThreadHttp
 from exact_change._kernel.hosts import threads
 
 from ..conftest import MakeSeller
+from ..payer import until
 from ..seller import Reply
 
 # A tracer patches the methods of the classes before this library is imported.
@@ -49,7 +50,7 @@ assert OwnAdapter.send is of_requests
 
 
 def test_hides_its_requests_from_a_tracer_that_was_there_before() -> None:
-    subprocess.run([sys.executable, "-c", TRACED], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", TRACED], check=True, timeout=300)
 
 
 @pytest.mark.parametrize("kind", [Client, AsyncClient])
@@ -179,11 +180,12 @@ def test_uses_a_proxy_of_the_environment_only_if_trust_env_is_set(
 def test_reads_an_answer_of_quotes_without_an_end_at_once(make_seller: MakeSeller) -> None:
     body = b"[]" * 40 + b'"' + b'\\"' * 20_000
     service = make_seller(lambda _: Reply(200, {"content-type": "application/json"}, body))
-    began = time.monotonic()
+    # The time of the processor, because other processes may have it meanwhile.
+    began = time.process_time()
     with Service(service.url) as calls:
         with pytest.raises(ExactChangeError, match="it is not JSON"):
             calls.balance("9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin")
-    assert time.monotonic() - began < 4
+    assert time.process_time() - began < 4
 
 
 @pytest.mark.usefixtures("garbage")
@@ -206,8 +208,13 @@ def test_keeps_no_connection_of_closed_loops(kind: str, make_seller: MakeSeller)
 
     for _ in range(3):
         asyncio.run(use())
-    gc.collect()
-    assert [loop() is None for loop in loops[:2]] == [True, True]
+
+    def are_gone() -> bool:
+        # A thread may hold its last answer for a moment.
+        gc.collect()
+        return all(loop() is None for loop in loops[:2])
+
+    until("the earlier loops are collected", are_gone)
 
 
 def test_closes_a_connection_that_a_request_opens_while_the_client_closes(
@@ -220,15 +227,15 @@ def test_closes_a_connection_that_a_request_opens_while_the_client_closes(
     def slowly(*args: Any, **options: Any) -> socket.socket:
         opened.append(connect(*args, **options))
         is_opening.set()
-        assert is_closed.wait(20)
+        assert is_closed.wait(60)
         return opened[0]
 
     monkeypatch.setattr(socket, "create_connection", slowly)
     http = ThreadHttp(None, trust_env=False)
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(threads.run, http.send(Request("GET", seller.url), None))
-        assert is_opening.wait(20)
+        assert is_opening.wait(60)
         threads.run(http.close())
         is_closed.set()
-        assert asked.result(20).status == 200
+        assert asked.result(60).status == 200
     assert opened[0].fileno() == -1
