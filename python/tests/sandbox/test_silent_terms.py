@@ -18,8 +18,12 @@ import pytest
 import requests
 
 from exact_change import AsyncClient, Client, ExactChangeError
-from exact_change._http import pieces, requests_replies
+from exact_change._http import pieces, replies, requests_replies
 from exact_change._http.replies import BlockingReply
+from exact_change._kernel.hosts import threads
+from exact_change._kernel.signals import Signal
+from exact_change._kernel.steps import bounded
+from exact_change._kernel.task import Steps
 
 from ..conftest import MakeSeller
 from ..node import Sandbox
@@ -32,7 +36,9 @@ REFUSAL = "in a refusal"
 
 
 @pytest.fixture
-def silent(sandbox: Sandbox, request: pytest.FixtureRequest) -> Iterator[Any]:
+def silent(
+    sandbox: Sandbox, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Any]:
     """Starts a seller that sends half of a 402; returns its URL, and when its client hung up.
 
     For a refusal, the first 402 is whole, and the answer to the payment is half of a 402.
@@ -40,6 +46,9 @@ def silent(sandbox: Sandbox, request: pytest.FixtureRequest) -> Iterator[Any]:
     half, hung_up = b"HTTP/1.1 402 \r\ncontent-length: 9000\r\n", threading.Event()
     whole = b""
     if request.param == REFUSAL:
+        # The rest is read until the client closes, however late that is, and the end of the reads
+        # takes its time.
+        monkeypatch.setattr(replies, "QUICK_SECONDS", 60)
         half += b"\r\nhalf"
         whole = b"HTTP/1.1 402 \r\ncontent-length: 0\r\nPAYMENT-REQUIRED: %b\r\n\r\n" % (
             terms(offer(sandbox)).headers["PAYMENT-REQUIRED"].encode()
@@ -125,7 +134,7 @@ def test_leaves_no_thread_and_no_socket_behind_when_a_402_falls_silent(
     before, others = open_files(), readers()
     with Client(**sandbox.options(sandbox.wallet(USDC="1"), **HURRY)) as client:
         assert end_of(lambda: buy(client, url)) == ENDS[where]
-        assert hung_up.wait(20)
+        assert hung_up.wait(60)
     until("no thread reads the body", lambda: readers() <= others)
     until("all sockets close", lambda: open_files() <= before)
 
@@ -139,7 +148,7 @@ def test_closes_after_the_threads_that_read_the_rest_of_a_refusal(
 ) -> None:
     """A thread that reads from a socket that another thread closes may wait for ever."""
     others = readers()
-    with Client(**sandbox.options(sandbox.wallet(USDC="1"))) as client:
+    with Client(**sandbox.options(sandbox.wallet(USDC="1"), **HURRY)) as client:
         assert end_of(lambda: buy(client, silent[1])) == "payment_rejected"
         until("a thread reads the rest", lambda: readers() > others)
     assert readers() <= others
@@ -147,13 +156,20 @@ def test_closes_after_the_threads_that_read_the_rest_of_a_refusal(
 
 @pytest.mark.parametrize("silent", [REFUSAL], indirect=True)
 def test_closes_a_clients_own_httpx_after_the_thread_that_reads_the_rest_of_a_refusal(
-    silent: tuple[str, str, threading.Event], sandbox: Sandbox
+    silent: tuple[str, str, threading.Event], sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    others = readers()
-    with Client(**sandbox.options(sandbox.wallet(USDC="1"))) as client:
-        with httpx.Client(transport=client.transport(), timeout=30) as http:
+    others, is_seen = readers(), Signal()
+
+    def until_seen(dispose: Any, hurry: Signal | None = None) -> Steps[None]:
+        ends = [] if hurry is None else [hurry, is_seen]
+        return bounded(60_000, TimeoutError, ends, dispose)
+
+    monkeypatch.setattr(replies, "_quickly", until_seen)
+    with Client(**sandbox.options(sandbox.wallet(USDC="1"), **HURRY)) as client:
+        with httpx.Client(transport=client.transport(), timeout=60) as http:
             assert end_of(lambda: http.get(silent[1]).text) == "payment_rejected"
             until("a thread reads the rest", lambda: readers() > others)
+            threads.enter(lambda: is_seen.abort(TimeoutError()))
         assert readers() <= others
 
 
@@ -176,12 +192,17 @@ def test_closes_in_time_when_a_socket_of_its_own_kind_brings_a_refusal(
         is_closed.set()
 
     below = requests_replies.socket_of
-    client, is_closed = Client(**sandbox.options(sandbox.wallet(USDC="1"))), threading.Event()
+    client, is_closed = (
+        Client(**sandbox.options(sandbox.wallet(USDC="1"), **HURRY)),
+        threading.Event(),
+    )
     assert end_of(lambda: by_requests(client, silent[1])) == "payment_rejected"
     until("a thread reads the rest", lambda: readers() > others)
     monkeypatch.setattr(requests_replies, "socket_of", above)
+    if not inner:
+        monkeypatch.setattr(replies, "QUICK_SECONDS", 1)
     threading.Thread(target=close, daemon=True).start()
-    assert is_closed.wait(10)
+    assert is_closed.wait(60)
     if inner:
         assert readers() <= others
 
@@ -190,7 +211,7 @@ def test_closes_in_time_when_a_socket_of_its_own_kind_brings_a_refusal(
 def test_leaves_no_thread_behind_when_threads_close_a_client_at_once(
     silent: tuple[str, str, threading.Event], sandbox: Sandbox
 ) -> None:
-    client, others = Client(**sandbox.options(sandbox.wallet(USDC="1"))), readers()
+    client, others = Client(**sandbox.options(sandbox.wallet(USDC="1"), **HURRY)), readers()
     assert end_of(lambda: by_client(client, silent[1])) == "payment_rejected"
     until("a thread reads the rest", lambda: readers() > others)
     with ThreadPoolExecutor(4) as pool:
@@ -207,12 +228,12 @@ def test_leaves_no_thread_behind_when_a_call_ends_while_its_client_closes(
     make_seller: MakeSeller,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    client, others = Client(**sandbox.options(sandbox.wallet(USDC="1"))), readers()
+    client, others = Client(**sandbox.options(sandbox.wallet(USDC="1"), **HURRY)), readers()
     cut, is_cutting, is_left = BlockingReply._cut, threading.Event(), threading.Event()
 
     def cut_late(self: BlockingReply, closing: Any) -> None:
         is_cutting.set()
-        is_left.wait(20)
+        is_left.wait(60)
         cut(self, closing)
 
     assert end_of(lambda: by_client(client, silent[1])) == "payment_rejected"
@@ -221,7 +242,7 @@ def test_leaves_no_thread_behind_when_a_call_ends_while_its_client_closes(
     with ThreadPoolExecutor(1) as pool:
         with client.stream("GET", make_seller(lambda _: Reply()).url):
             closing = pool.submit(client.close)
-            assert is_cutting.wait(20)
+            assert is_cutting.wait(60)
         is_left.set()
         closing.result()
     assert readers() <= others
@@ -231,7 +252,7 @@ def test_leaves_no_thread_behind_when_a_call_ends_while_its_client_closes(
 def test_leaves_no_thread_behind_when_a_closed_client_gets_a_refusal(
     silent: tuple[str, str, threading.Event], sandbox: Sandbox
 ) -> None:
-    client, others = Client(**sandbox.options(sandbox.wallet(USDC="1"))), readers()
+    client, others = Client(**sandbox.options(sandbox.wallet(USDC="1"), **HURRY)), readers()
     client.on("payment.sent", lambda _: client.close())
     assert end_of(lambda: by_client(client, silent[1])) == "payment_rejected"
     assert readers() <= others
@@ -249,7 +270,7 @@ async def test_leaves_no_task_and_no_socket_behind_when_a_402_falls_silent(
             end = error.code
         assert end == ENDS[where]
         loop = asyncio.get_running_loop()
-        assert await loop.run_in_executor(None, hung_up.wait, 20)
+        assert await loop.run_in_executor(None, hung_up.wait, 60)
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
-    _, left = await asyncio.wait(tasks, timeout=20) if tasks else (set(), set())
+    _, left = await asyncio.wait(tasks, timeout=60) if tasks else (set(), set())
     assert not left
