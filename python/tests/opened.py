@@ -27,6 +27,16 @@ NOW = 1_800_000_000_000
 DURABLE = ("file", "Postgres")
 
 
+# The sessions with advisory locks in this database: those of other tests may end later.
+LOCK_HOLDERS = """select pid::text from pg_locks where locktype = 'advisory' and database =
+    (select oid from pg_database where datname = current_database()) order by 1"""
+
+
+def hurry(patch: pytest.MonkeyPatch, journal: Any, ms: int) -> None:
+    """Gives each further call of a journal in Postgres so many milliseconds."""
+    patch.setattr(journal._parts.database, "timeout_ms", ms)
+
+
 class Opened:
     """An open journal: in memory, or durable at a place."""
 

@@ -21,6 +21,7 @@ from ..buyer import buy, journal_of
 from ..filler import full
 from ..holder import OWNER, attempt, start
 from ..node import Sandbox
+from ..opened import LOCK_HOLDERS, hurry
 from ..payer import PRICE, failure_of, until
 
 
@@ -71,7 +72,7 @@ def test_pays_once_when_the_answer_of_the_database_is_lost(
                 client.resume()
                 return all(receipt.state == "settled" for receipt in client.receipts())
 
-            until("the payments are settled", is_decided, 60)
+            until("the payments are settled", is_decided)
             assert len(client.receipts()) == at
     assert sandbox.balance(sandbox.merchant, "USDC") - before == 3 * PRICE
 
@@ -118,8 +119,8 @@ def test_reconnects_and_claims_again_after_the_database_restarts(sandbox: Sandbo
 
 def test_counts_however_often_postgres_undoes_a_deadlock(sandbox: Sandbox) -> None:
     """A new count deletes old ones, which other processes lock in another order."""
-    address, end = sandbox.call("createDatabase"), time.monotonic() + 60
-    with postgres_journal(address) as journal:
+    address, end = sandbox.call("createDatabase"), time.monotonic() + 300
+    with postgres_journal(address, timeout_ms=300_000) as journal:
         count = journal.shared.coordination(OWNER).next
         for name in ("a", "b"):
             threads.run(count(name))
@@ -158,9 +159,11 @@ def test_ends_changes_of_one_balance_in_time_while_the_database_is_silent(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They run one by one, and each waits for the one before."""
-    with postgres_journal(sandbox.call("createDatabase"), timeout_ms=1_000) as journal:
+    with postgres_journal(sandbox.call("createDatabase")) as journal:
         ledger = journal.shared.coordination(OWNER).ledger
         threads.run(ledger.forget("account"))
+        # Only now, because a busy database may need longer to answer.
+        hurry(monkeypatch, journal.shared, 2_000)
 
         def silent(_self: Connection, _text: str, _values: Any, end: float) -> Any:
             time.sleep(max(0.0, end - time.monotonic()))
@@ -170,7 +173,8 @@ def test_ends_changes_of_one_balance_in_time_while_the_database_is_silent(
         begun = time.monotonic()
         changes = [begin(threads, ledger.forget("account")) for _ in range(10)]
         until("all have ended", lambda: all(change.is_settled for change in changes))
-        assert time.monotonic() - begun < 5
+        # One after the other, they would take 20 s.
+        assert time.monotonic() - begun < 15
         assert {getattr(change.error, "code", None) for change in changes} == {
             "journal_unavailable"
         }
@@ -182,7 +186,7 @@ def test_keeps_no_write_that_was_still_waiting_for_a_lock_when_its_call_failed(
     step: str, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address, end = sandbox.call("createDatabase"), time.monotonic() + 60
-    with postgres_journal(address, timeout_ms=1_000) as journal:
+    with postgres_journal(address) as journal:
         shared = journal.shared
         if step == "put":
             threads.run(shared.reserve(attempt("one"), []))
@@ -197,6 +201,7 @@ def test_keeps_no_write_that_was_still_waiting_for_a_lock_when_its_call_failed(
             return idle(pool)
 
         with monkeypatch.context() as patch:
+            hurry(patch, shared, 1_000)
             patch.setattr(Pool, "_idle_one", late)
             writing = (
                 shared.put(attempt("one", state="signed"))
@@ -218,7 +223,7 @@ def test_refuses_schemas_of_other_versions_and_invalid_options(sandbox: Sandbox)
         threads.run(journal.shared.reserve(attempt("a"), []))
 
         def execute(text: str) -> None:
-            end = time.monotonic() + 20
+            end = time.monotonic() + 60
             wire = Connection(address, end)
             wire.query(text, end=end)
             wire.close()
@@ -268,8 +273,7 @@ def test_keeps_its_locks_in_a_database_that_ends_idle_sessions(sandbox: Sandbox)
     admin.query(f"alter database {name} set idle_session_timeout = '500ms'", end=end)
 
     def holders() -> list[str]:
-        text = "select pid::text from pg_locks where locktype = 'advisory' order by 1"
-        return [row["pid"] for row in admin.query(text, end=end)]
+        return [row["pid"] for row in admin.query(LOCK_HOLDERS, end=end)]
 
     def work() -> Steps[None]:
         before = holders()

@@ -16,7 +16,7 @@ from exact_change._kernel.task import begin
 
 from ..holder import OWNER, attempt
 from ..node import Sandbox
-from ..opened import NOW, day_cap
+from ..opened import NOW, day_cap, hurry
 from ..payer import failure_of, until
 
 FLOOR = "create function app.floor(float8) returns float8 language sql as 'select 0::float8'"
@@ -121,9 +121,10 @@ def test_ends_the_first_call_in_time_while_the_tables_are_made(
 def test_ends_a_reservation_in_time_while_the_one_before_it_runs(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with postgres_journal(made(sandbox), timeout_ms=1_000) as journal:
+    with postgres_journal(made(sandbox)) as journal:
         reserve = journal.shared.reserve
         threads.run(journal.shared.used(OWNER, [], NOW))
+        hurry(monkeypatch, journal.shared, 1_000)
         held = Held(monkeypatch, ".reserve(")
         first = begin(threads, reserve(attempt("first"), []))
         until("it runs", lambda: held.seen == 1)

@@ -25,6 +25,7 @@ from exact_change._kernel.task import Steps, begin
 from ..buyer import journal_of
 from ..holder import OWNER
 from ..node import Sandbox
+from ..opened import LOCK_HOLDERS
 from ..payer import failure_of, until
 
 pytestmark = pytest.mark.usefixtures("garbage")
@@ -37,7 +38,7 @@ def nothing() -> Steps[None]:
 def hold_soon(locks: Locks) -> None:
     """Holds the lock, or raises ``TimeoutError`` if it is not free soon."""
     late = TimeoutError("The lock is not free.")
-    threads.run(bounded(10_000, lambda: late, [], lambda end: locks.hold(["lock"], nothing, [end])))
+    threads.run(bounded(60_000, lambda: late, [], lambda end: locks.hold(["lock"], nothing, [end])))
 
 
 def hold_on_a_loop(
@@ -136,8 +137,7 @@ def test_keeps_a_lock_though_postgres_still_has_the_lost_connection(sandbox: San
         wire = Connection(address, end)
 
         def holders() -> list[str]:
-            text = "select pid::text from pg_locks where locktype = 'advisory'"
-            return [row["pid"] for row in wire.query(text, end=end)]
+            return [row["pid"] for row in wire.query(LOCK_HOLDERS, end=end)]
 
         before = holders()
         shared._parts.session._open.is_over = True
