@@ -17,7 +17,10 @@ from ..payer import until
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_lets_requests_leave_after_a_pause_in_which_the_loop_of_an_earlier_request_closed() -> None:
-    queue = RetryAfterQueue("https://jupiter.test", "", 10_000, system_runtime)
+    # The pause does not end before both wait.
+    stopped_at = [system_runtime.now()]
+    runtime = system_runtime._replace(now=lambda: (stopped_at or [system_runtime.now()])[0])
+    queue = RetryAfterQueue("https://jupiter.test", "", 60_000, runtime)
     queue.observe(429, Headers())
     loop = asyncio.new_event_loop()
 
@@ -39,6 +42,7 @@ def test_lets_requests_leave_after_a_pause_in_which_the_loop_of_an_earlier_reque
     second.start()
     until("both wait", lambda: _lines.lines[queue._key]._count == 2)
     loop.close()
+    stopped_at.clear()
     second.join()
     assert failures == []
     take()
