@@ -218,7 +218,7 @@ def camel(name: str) -> str:
     return first + "".join(word.title() for word in rest)
 
 
-def ended(process: subprocess.Popen[str], seconds: float = 120) -> list[str]:
+def ended(process: subprocess.Popen[str], seconds: float = 300) -> list[str]:
     """Waits for a process and returns the outcomes that it printed."""
     printed, errors = process.communicate(timeout=seconds)
     assert (process.returncode, errors) == (0, "")

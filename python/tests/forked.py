@@ -19,7 +19,7 @@ def end_of(output: Path, work: Callable[[Any], object], task: Any) -> int:
     """Runs work on a task in a process; returns its exit code, in the form of ``Popen``."""
     process = _FORKS.Process(target=_run, args=(str(output), work, task), daemon=True)
     process.start()
-    process.join(60)
+    process.join(300)
     code = process.exitcode
     # A process that hangs is a daemon, so it ends with the tests.
     assert code is not None

@@ -11,6 +11,9 @@ from typing import Any, NamedTuple
 
 from .spec import ROOT
 
+# For busy machines. A test of a limit gives its own.
+TIMEOUTS = dict.fromkeys(("rpc", "jupiter", "service", "terms", "journal"), 60_000)
+
 
 class Wallet(NamedTuple):
     """A wallet of the sandbox; its key has no funds on any real network."""
@@ -54,7 +57,7 @@ class Sandbox:
             assert self._process.stdin is not None
             self._process.stdin.write(line + "\n")
             self._process.stdin.flush()
-        return future.result(30)
+        return future.result(300)
 
     def wallet(self, **funds: str) -> Wallet:
         """Creates a wallet with funds in whole tokens, such as ``USDC="1"``."""
@@ -68,6 +71,7 @@ class Sandbox:
             "rpc_url": self.rpc_url,
             "jupiter_url": self.jupiter_url,
             **options,
+            "timeouts": {**TIMEOUTS, **options.get("timeouts", {})},
         }
 
     def environment(self) -> dict[str, str]:
@@ -98,7 +102,7 @@ class Sandbox:
         """Ends the sandbox."""
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(60)
+        self._process.wait(300)
         self._out.close()
 
     @property

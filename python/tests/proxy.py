@@ -20,7 +20,7 @@ class Proxy(Seller):
     def __init__(self, upstream: str) -> None:
         super().__init__(self._pass)
         self._upstream = upstream
-        self._http = httpx.Client(timeout=30)
+        self._http = httpx.Client(timeout=60)
         self.lies: dict[str, Change] = {}
         # If set, turns each honest reply into the sent reply; None cuts the connection.
         self.instead: Callable[[Reply], Reply | None] | None = None

@@ -177,7 +177,7 @@ def terms(*offers: Any) -> Reply:
 def settle(sandbox: Sandbox, seen: Seen, offered: Any) -> Any:
     """Settles the payment of a request with the facilitator of the sandbox."""
     body = {"x402Version": 2, "paymentPayload": seen.payment, "paymentRequirements": offered}
-    return httpx.post(f"{sandbox.facilitator_url}/settle", json=body, timeout=30).json()
+    return httpx.post(f"{sandbox.facilitator_url}/settle", json=body, timeout=60).json()
 
 
 BOUGHT = Reply(body=b"bought")

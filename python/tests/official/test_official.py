@@ -71,7 +71,7 @@ def test_pays_an_official_seller_once_for_each_call_after_a_swap(
     answers = [payer.client.get(url), payer.client.post(url, json={"q": 1})]
     for response in answers:
         assert (response.status_code, response.json()) == (200, {"ok": True})
-        receipt = payer.client.settled(response, timeout=20)
+        receipt = payer.client.settled(response, timeout=60)
         assert receipt is not None and receipt.state == "settled"
         assert receipt.settlement is not None and receipt.settlement.success
         assert receipt.payment.signature == receipt.settlement.transaction
@@ -134,7 +134,7 @@ def test_buys_up_to_the_cap_in_the_fastapi_example(sandbox: Sandbox) -> None:
         assert process.stderr is not None
         found = (re.search(r"http://[0-9.:]+", line) for line in process.stderr)
         url = next(match[0] for match in found if match is not None)
-        reports = [httpx.get(f"{url}/report", timeout=20) for _ in range(6)]
+        reports = [httpx.get(f"{url}/report", timeout=60) for _ in range(6)]
         assert [report.status_code for report in reports] == [200] * 5 + [503]
         assert reports[0].json()["report"]["ok"] is True and reports[0].json()["cost_usd"] == "0.01"
         detail = reports[5].json()["detail"]
@@ -143,4 +143,4 @@ def test_buys_up_to_the_cap_in_the_fastapi_example(sandbox: Sandbox) -> None:
         assert (day["used"], day["limit"]) == ("0.05", "0.05")
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)

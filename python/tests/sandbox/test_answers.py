@@ -69,7 +69,7 @@ def test_returns_the_answer_of_a_free_request_for_a_paid_request(
     elif kind == "requests":
         import requests
 
-        plain = requests.get(free.url, timeout=10)
+        plain = requests.get(free.url, timeout=60)
         with requests.Session() as session:
             session.mount("http://", payer.client.adapter())
             paid = session.get(seller.url)
@@ -123,7 +123,7 @@ def test_returns_a_402_unchanged_when_it_asks_for_no_payment(
     else:
         import requests
 
-        plain = requests.get(seller.url, timeout=10)
+        plain = requests.get(seller.url, timeout=60)
         with requests.Session() as session:
             session.mount("http://", payer.client.adapter())
             paid = session.get(seller.url)
@@ -139,7 +139,7 @@ async def test_returns_a_streamed_402_before_its_body_has_ended(
 
     def pieces() -> Iterator[bytes]:
         yield b"one "
-        may_continue.wait(10)
+        may_continue.wait(60)
         yield b"two"
 
     reply = Reply(402, {"content-type": kind}, pieces=pieces())
@@ -178,7 +178,7 @@ def test_raises_an_error_with_the_response_when_terms_cannot_be_read(
 def test_pays_at_once_when_the_page_of_a_402_never_ends(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
-    payer = make_payer(USDC="1", timeouts={"terms": 60_000})
+    payer = make_payer(USDC="1", timeouts={"terms": 300_000})
     payer.client.warm()
     is_over = threading.Event()
     sells = selling(sandbox, offer(sandbox))
@@ -194,7 +194,7 @@ def test_pays_at_once_when_the_page_of_a_402_never_ends(
     seller = make_seller(answer)
     began = time.monotonic()
     assert payer.client.get(seller.url).status_code == 200
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 200
     is_over.set()
 
 
@@ -230,7 +230,7 @@ async def test_streams_a_paid_answer_piece_by_piece(
 
     def pieces() -> Iterator[bytes]:
         yield b"first"
-        may_continue.wait(10)
+        may_continue.wait(60)
         yield b"second"
 
     def answer(seen: Seen) -> Reply:

@@ -39,8 +39,8 @@ def test_says_that_funds_are_uncertain_and_frees_its_connection(
     seller, client = make_seller(answering_no_payment(sandbox)), make_payer(USDC="1").client
     session = requests.Session()
     session.mount("http://", client.adapter())
-    get: Callable[[str], Any] = functools.partial(session.get, timeout=10)
-    with httpx.Client(transport=client.transport(limits=ONE), timeout=10) as http:
+    get: Callable[[str], Any] = functools.partial(session.get, timeout=60)
+    with httpx.Client(transport=client.transport(limits=ONE), timeout=60) as http:
         if kind == "httpx":
             get = http.get
         failure_of(lambda: get(seller.url), "payment_uncertain")
@@ -55,7 +55,7 @@ async def test_says_that_funds_are_uncertain_on_an_event_loop(
 ) -> None:
     seller = make_seller(answering_no_payment(sandbox))
     client = AsyncClient(**sandbox.options(sandbox.wallet(USDC="1")))
-    async with httpx.AsyncClient(transport=client.transport(limits=ONE), timeout=10) as http:
+    async with httpx.AsyncClient(transport=client.transport(limits=ONE), timeout=60) as http:
         with pytest.raises(ExactChangeError):
             await http.get(seller.url)
         await client.aclose()
@@ -91,16 +91,16 @@ async def test_frees_the_connection_of_a_402_if_it_is_closed_while_the_library_l
 ) -> None:
     def load() -> None:
         is_loading.set()
-        is_closed.wait(20)
+        is_closed.wait(60)
 
     is_loading, is_closed = threading.Event(), threading.Event()
     monkeypatch.setattr(_payer, "_is_loaded", False)
     monkeypatch.setattr(_payer, "_load", load)
     seller = make_seller(answering_no_payment(sandbox))
     client = AsyncClient(**sandbox.options(sandbox.wallet(USDC="1")))
-    async with httpx.AsyncClient(transport=client.transport(limits=ONE), timeout=10) as http:
+    async with httpx.AsyncClient(transport=client.transport(limits=ONE), timeout=60) as http:
         call = asyncio.ensure_future(http.get(seller.url))
-        await asyncio.get_running_loop().run_in_executor(None, is_loading.wait, 20)
+        await asyncio.get_running_loop().run_in_executor(None, is_loading.wait, 60)
         await client.aclose()
         is_closed.set()
         with pytest.raises(ExactChangeError) as closed:

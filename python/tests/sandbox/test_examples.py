@@ -73,7 +73,7 @@ def test_prints_the_expected_lines_of_an_example_and_no_key(name: str, sandbox: 
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert (ran.returncode, ran.stderr) == (0, "")

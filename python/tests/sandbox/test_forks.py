@@ -29,14 +29,14 @@ class Held(httpx.HTTPTransport):
 client = Client(http_transport=Held(), **options)
 other = Client(**{**options, "wallet_secret_key": OTHER})
 response = client.get(url)
-is_asked.wait(20)
+is_asked.wait(60)
 child = os.fork()
 if child == 0:
     try:
-        other.settled(response, timeout=20)
+        other.settled(response, timeout=60)
     except ExactChangeError as error:
         print(error.code)
-    print(client.settled(response, timeout=20).state, client.settled(response).state, flush=True)
+    print(client.settled(response, timeout=60).state, client.settled(response).state, flush=True)
     os._exit(0)
 print(os.waitpid(child, 0)[1])
 """

@@ -50,12 +50,12 @@ def test_pays_for_plain_httpx_and_requests(sandbox: Sandbox, intercept: Intercep
         interceptor = intercept(sandbox.wallet(SOL="0.5", BONK="1000000"), auto_swap=True)
         response = httpx.get(f"{sandbox.api_url}/pyusd")
         assert response.json()["path"] == "/pyusd" and receipt_of(response) is not None
-        settled = interceptor.client.settled(response, timeout=30)
+        settled = interceptor.client.settled(response, timeout=60)
         assert settled is not None and settled.state == "settled"
         # A session from before the interceptor pays too.
-        earlier = before.get(f"{sandbox.api_url}/usdc", timeout=30)
+        earlier = before.get(f"{sandbox.api_url}/usdc", timeout=60)
         assert earlier.status_code == 200 and receipt_of(earlier) is not None
-    streamed = requests.get(f"{sandbox.api_url}/usdc", stream=True, timeout=30)
+    streamed = requests.get(f"{sandbox.api_url}/usdc", stream=True, timeout=60)
     assert b"ok" in b"".join(streamed.iter_content(3))
     assert len(interceptor.client.receipts()) == 3
 
@@ -198,14 +198,14 @@ def test_presents_a_payment_once_when_a_session_retries_failed_requests(
     with requests.Session() as session:
         session.mount("http://", adapter)
         if ends is None:
-            failure_of(lambda: session.post(seller.url, timeout=30), "payment_uncertain")
+            failure_of(lambda: session.post(seller.url, timeout=60), "payment_uncertain")
         else:
-            bought = session.post(seller.url, timeout=30)
+            bought = session.post(seller.url, timeout=60)
             receipt = receipt_of(bought)
             assert (bought.status_code, bought.content) == (500, b"broken")
             assert receipt is not None and receipt.settlement is not None
         assert len(seller.paid) == 1
-        error = failure_of(lambda: session.post(seller.url, timeout=30), "already_spent")
+        error = failure_of(lambda: session.post(seller.url, timeout=60), "already_spent")
         assert error.funds == "spent"
     assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - PRICE
 
@@ -237,13 +237,13 @@ def test_pays_through_an_adapter_that_passes_options_by_position(
     for adapter in (Own(), interceptor.client.adapter()):
         with requests.Session() as session:
             session.mount("http://", adapter)
-            assert session.get(f"{sandbox.api_url}/usdc", timeout=30).status_code == 200
+            assert session.get(f"{sandbox.api_url}/usdc", timeout=60).status_code == 200
     prepared = requests.Request("GET", f"{sandbox.api_url}/usdc").prepare()
     assert interceptor.client.adapter().send(prepared, True, 30).status_code == 200
     interceptor.restore()
     with requests.Session() as session:
         session.mount("http://", Own())
-        assert session.get(f"{sandbox.api_url}/usdc", timeout=30).status_code == 402
+        assert session.get(f"{sandbox.api_url}/usdc", timeout=60).status_code == 402
 
 
 def test_ignores_calls_outside_an_event_loop_of_asyncio(

@@ -172,13 +172,13 @@ def test_lets_a_call_give_up_while_it_waits_for_a_lock(kind: str, open_: Open) -
 
     with ThreadPoolExecutor(1) as pool:
         holding = pool.submit(lambda: run(opened.coordination.locks.hold(["a"], wait)))
-        is_held.wait(20)
+        is_held.wait(60)
         gave_up = Signal()
         threads.enter(lambda: gave_up.abort(RuntimeError("given up")))
         with pytest.raises(RuntimeError, match="given up"):
             run(other.locks.hold(["a"], wait, [gave_up]))
         release.set()
-        holding.result(20)
+        holding.result(60)
     run(other.locks.hold(["a"], wait))
 
 
@@ -214,7 +214,7 @@ def test_frees_the_claims_and_locks_of_a_killed_process(kind: str, open_: Open) 
         )
         other.kill()
         other.communicate()
-        assert waiting.result(20)
+        assert waiting.result(60)
     finally:
         other.kill()
         other.communicate()

@@ -117,7 +117,7 @@ def test_makes_one_purchase_for_a_key_of_an_enum_in_a_journal_that_is_opened_aga
             return client.get(url, idempotency_key=Order.ONE)
         with requests.Session() as session:
             session.mount("http://", client.adapter())
-            return session.get(url, headers={"idempotency-key": Order.ONE}, timeout=30)
+            return session.get(url, headers={"idempotency-key": Order.ONE}, timeout=60)
 
     with file_journal(path) as journal, Client(**options, journal=journal) as client:
         assert buy(client).status_code == 200

@@ -38,7 +38,7 @@ def sell(sandbox: Sandbox, make_seller: MakeSeller) -> Iterator[SellStream]:
     def make(parts: list[bytes]) -> Seller:
         def pieces() -> Iterator[bytes]:
             yield from parts
-            is_over.wait(10)
+            is_over.wait(60)
 
         def answer(seen: Seen) -> Reply:
             if not seen.is_paid:
@@ -66,7 +66,7 @@ def _leave_requests(payer: Payer, url: str, read: Callable[[Any], bytes], end: b
     seen = b""
     with requests.Session() as session:
         session.mount("http://", payer.client.adapter())
-        with session.post(url, data=b"x", stream=True, timeout=30) as response:
+        with session.post(url, data=b"x", stream=True, timeout=60) as response:
             while not seen.endswith(end):
                 seen += read(response)
 

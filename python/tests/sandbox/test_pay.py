@@ -37,7 +37,7 @@ def test_settles_a_payment_and_returns_its_receipt(
     receipt = receipt_of(response)
     assert receipt is not None and receipt.payment.ui_amount == "0.01"
     assert receipt.settlement is not None and receipt.settlement.success
-    settled = client.settled(response, timeout=30)
+    settled = client.settled(response, timeout=60)
     assert settled is not None
     assert (settled.state, settled.payment.signature) == ("settled", receipt.settlement.transaction)
     assert receipt_of(response) == settled
@@ -94,7 +94,7 @@ def test_pays_each_kind_of_terms(path: str, sandbox: Sandbox, make_client: MakeC
     client = make_client(wallet, auto_swap=True, policy=policy)
     response = client.get(f"{sandbox.api_url}/{path}")
     assert response.status_code == 200
-    settled = client.settled(response, timeout=30)
+    settled = client.settled(response, timeout=60)
     assert settled is not None and settled.state == "settled"
 
 
@@ -236,7 +236,7 @@ def test_makes_one_purchase_for_a_key(sandbox: Sandbox, make_client: MakeClient)
     url = f"{sandbox.api_url}/usdc"
     first = client.get(url, idempotency_key="order-1")
     assert first.status_code == 200
-    client.settled(first, timeout=30)
+    client.settled(first, timeout=60)
     with pytest.raises(ExactChangeError) as spent:
         client.get(url, headers={"Idempotency-Key": "order-1"})
     assert spent.value.code == "already_spent" and len(spent.value.moved) == 1
@@ -268,7 +268,7 @@ async def test_pays_swaps_and_streams_on_an_event_loop(sandbox: Sandbox) -> None
         response = await client.get(f"{sandbox.api_url}/usdc")
         assert response.json()["ok"] is True
         swapped = await client.post(f"{sandbox.api_url}/usdt", json={})
-        settled = await client.settled(swapped, timeout=30)
+        settled = await client.settled(swapped, timeout=60)
         assert settled is not None and settled.state == "settled" and settled.swap is not None
         assert len(await client.receipts()) == 2
         (usdt,) = await client.balance("USDT")

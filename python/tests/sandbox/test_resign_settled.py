@@ -170,7 +170,7 @@ def test_lets_another_call_find_its_price_when_the_first_settles_during_a_shared
 
     def hold_back(reply: Reply) -> Reply:
         is_asked.set()
-        assert may_answer.wait(20)
+        assert may_answer.wait(60)
         return reply
 
     def join(task: Task[Any], *signals: Signal | None) -> Steps[Any]:
@@ -189,9 +189,9 @@ def test_lets_another_call_find_its_price_when_the_first_settles_during_a_shared
     )
     with closing(jupiter), ThreadPoolExecutor(2) as pool:
         first = pool.submit(shop.buy)
-        assert is_asked.wait(20)
+        assert is_asked.wait(60)
         joining = pool.submit(shop.payer.client.get, other.url)
-        assert is_shared.wait(20)
+        assert is_shared.wait(60)
         shop.settle_first()
         error = failure_of(first.result, "payment_rejected")
         may_answer.set()

@@ -57,7 +57,7 @@ class Stream:
 
     def _pieces(self) -> Iterator[bytes]:
         yield b"data: 1\n\n"
-        self.may_continue.wait(10)
+        self.may_continue.wait(60)
         if self.is_cut:
             raise OSError
         yield b"data: 2\n\n"
@@ -95,7 +95,7 @@ def open_with_requests(payer: Payer, url: str) -> Any:
     session = requests.Session()
     _open.append(session)
     session.mount("http://", payer.client.adapter())
-    return session.post(url, data=b"x", stream=True, timeout=30)
+    return session.post(url, data=b"x", stream=True, timeout=60)
 
 
 Open = Callable[[Payer, str], Any]

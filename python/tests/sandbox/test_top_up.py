@@ -123,11 +123,11 @@ def test_refuses_a_payment_without_waiting_for_the_approval_of_a_top_up(
         if plan.payment is not None:
             return True
         is_asked.set()
-        return may_answer.wait(60)
+        return may_answer.wait(120)
 
     payer = keeper(policy={"max_per_day": "0.015", "approve": approve})
     keeper.pay(payer)
-    assert is_asked.wait(30)
+    assert is_asked.wait(60)
     refused: list[str] = []
 
     def pay_again() -> None:
@@ -136,7 +136,7 @@ def test_refuses_a_payment_without_waiting_for_the_approval_of_a_top_up(
 
     paying = threading.Thread(target=pay_again, daemon=True)
     paying.start()
-    paying.join(20)
+    paying.join(60)
     may_answer.set()
     assert refused == ["budget_exhausted"]
 
@@ -293,7 +293,7 @@ def test_pays_without_waiting_for_a_top_up_of_an_ended_event_loop(
 
     paying = threading.Thread(target=pay_on, daemon=True)
     paying.start()
-    paying.join(30)
+    paying.join(60)
     assert answers == [200, 200, 200]
     for opened in {journal, other}:
         if opened is not None:

@@ -96,7 +96,7 @@ def test_lands_the_guards_of_a_wallet_in_a_payment_and_its_swap(
     signer = ChangingWallet(wallet, lambda message: with_guard(with_guard(message)))
     payer = make_payer(wallet, wallet_secret_key=None, signer=signer, auto_swap=True)
     response = payer.client.get(f"{sandbox.api_url}/usdc")
-    receipt = payer.client.settled(response, timeout=30)
+    receipt = payer.client.settled(response, timeout=60)
     assert receipt is not None and receipt.state == "settled" and receipt.swap is not None
     assert signer.intents == ["swap", "payment"]
     assert receipt.payment.signature is not None

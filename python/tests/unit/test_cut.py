@@ -70,5 +70,5 @@ def test_closes_a_connection_only_after_a_cut_under_way(connection: socket.socke
     reply = Silent(connection, close_meanwhile)
     closing = threading.Thread(target=reply.close)
     reply.cut()
-    closing.join(20)
+    closing.join(60)
     assert reply.was_shut_at_close is True

@@ -102,9 +102,9 @@ def test_a_finalizer_waits_for_no_lock(made: Callable[[], Made]) -> None:
         finalizer = threading.Thread(target=finalize, daemon=True)
         with _turns.lock, workers._lock:
             finalizer.start()
-            finalizer.join(5)
+            finalizer.join(60)
             is_over = not finalizer.is_alive()
-        finalizer.join(5)
+        finalizer.join(60)
         assert is_over
         until("the effect", has_ended)
 
@@ -166,7 +166,7 @@ def test_a_close_waits_for_the_report_of_the_reader_that_left() -> None:
     closing.join(0.2)
     assert closing.is_alive()
     run_turn(may_end.abort)
-    closing.join(20)
+    closing.join(60)
     assert told.is_lost and not closing.is_alive()
 
 

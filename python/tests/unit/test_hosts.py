@@ -158,7 +158,7 @@ def test_hands_a_lock_on_when_the_loop_closes_before_its_call_learns_that_it_has
     holder.join()
     loop.close()
     late = TimeoutError("It is not free.")
-    threads.run(bounded(10_000, lambda: late, [], lambda _: hold(lambda: done(None))))
+    threads.run(bounded(60_000, lambda: late, [], lambda _: hold(lambda: done(None))))
     del task
 
 

@@ -22,7 +22,7 @@ def test_gives_two_threads_that_ask_at_once_the_same_wallet(
         # The other thread asks while this one makes the wallet.
         asking = threading.Thread(target=lambda: others.append(wallet_of("address", "network")))
         asking.start()
-        asking.join(20)
+        asking.join(60)
         return Wallet(counts)
 
     monkeypatch.setattr(registry, "Wallet", make)
@@ -46,5 +46,5 @@ def test_lists_all_locks_while_another_thread_makes_locks(monkeypatch: pytest.Mo
     making = threading.Thread(target=lambda: made.append(locks.MemoryLocks()))
     made.append(locks.MemoryLocks())
     locks.free_abandoned_locks()
-    making.join(20)
+    making.join(60)
     assert len(every) == 2

@@ -19,7 +19,7 @@ def timer(workers: Workers) -> Callable[[], object]:
     """Submits a job from the timer thread; returns a function that waits for it."""
     ran = threading.Event()
     workers.later(0, ran.set)
-    return lambda: ran.wait(20)
+    return lambda: ran.wait(60)
 
 
 def finalizer(workers: Workers) -> Callable[[], object]:
@@ -28,7 +28,7 @@ def finalizer(workers: Workers) -> Callable[[], object]:
     workers.watch_graves()
     weakref.finalize(collected, workers.bury, ran.set)
     del collected
-    return lambda: ran.wait(20)
+    return lambda: ran.wait(60)
 
 
 @pytest.mark.parametrize("submit", [timer, finalizer])
@@ -74,4 +74,4 @@ def test_runs_later_jobs_when_a_job_waits_longer_than_the_system_can(seconds: fl
     workers.later(seconds, lambda: None)
     ran = threading.Event()
     workers.later(0.05, ran.set)
-    assert ran.wait(20)
+    assert ran.wait(60)

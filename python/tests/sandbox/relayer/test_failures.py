@@ -54,7 +54,7 @@ def test_keeps_the_error_of_a_client_that_closes_in_a_relayed_top_up_without_a_c
 
     def answer_late(fee: Any) -> Any:
         is_asked.set()
-        is_over.wait(20)
+        is_over.wait(60)
         return fee
 
     lie(liar, "estimateTransactionFee", answer_late)
@@ -63,7 +63,7 @@ def test_keeps_the_error_of_a_client_that_closes_in_a_relayed_top_up_without_a_c
     top_up = {"token": "USDC", "below": "1", "to": "2"}
     client = lying(USDC="0.01", USDT="5", policy={"top_up": top_up}).client
     response = client.get(seller.url)
-    assert is_asked.wait(20)
+    assert is_asked.wait(60)
     client.close()
     assert failure_of(lambda: client.settled(response), "client_closed").__cause__ is None
     is_over.set()
