@@ -3,6 +3,12 @@ import { afterAll, afterEach } from 'vitest';
 import { closePayers } from './payer.js';
 
 /**
+ * Slots as slow as mainnet's, for payments across processes: a blockhash expires after a minute.
+ * With the sandbox's own slots it expires after 15 s, which a busy machine may take.
+ */
+export const MAINNET_SLOT_MS = 400;
+
+/**
  * Makes a sandbox for the tests of a file. After each test it clears all faults and closes the
  * test's payers; after the last test it closes the sandbox. Call it at the top of the file, before
  * other hooks, because Vitest runs the last registered hook first.

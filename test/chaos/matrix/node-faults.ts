@@ -1,6 +1,6 @@
 import type { ClientOptions } from 'exact-change';
 import { answer, type Exchange, type Fate, type Front } from './front.js';
-import type { World } from './world.js';
+import { hasty, type World } from './world.js';
 
 /** Fates that a node gives to a call instead of its answer. */
 export const NODE_FATES = {
@@ -74,7 +74,8 @@ export function over(
   name: NodeFateName | undefined,
   { front }: FaultyNode,
 ): ClientOptions {
+  const patience = name === 'timeout' ? hasty('rpc') : {};
   return name === 'timeout' || name === '5xx'
-    ? { rpcUrl: [front.url, world.sandbox.rpcUrl] }
+    ? { ...patience, rpcUrl: [front.url, world.sandbox.rpcUrl] }
     : { rpcUrl: front.url };
 }

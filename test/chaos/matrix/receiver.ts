@@ -50,11 +50,7 @@ export async function receiving(world: World, meet: Meet = accept): Promise<Rece
     url,
     received,
     async events(secret, count) {
-      await until(
-        `${count} messages arrived`,
-        () => (received.length >= count ? true : undefined),
-        30_000,
-      );
+      await until(`${count} messages arrived`, () => (received.length >= count ? true : undefined));
       return received.map(({ headers, body, at }) =>
         verifyWebhook({ secret, headers, body, now: at }),
       );
@@ -68,14 +64,21 @@ export interface Telling {
   readonly secret: string;
 }
 
+export interface Wishes {
+  /** Default: `payment.settled`. */
+  readonly events?: readonly WebhookEventName[];
+  /** Limit of a delivery. */
+  readonly timeoutMs?: number | undefined;
+}
+
 /** Delivers the events of a journal to a receiver. */
 export async function telling(
   world: World,
   journal: Journal,
   { url }: Receiver,
-  events: readonly WebhookEventName[] = ['payment.settled'],
+  { events = ['payment.settled'], timeoutMs }: Wishes = {},
 ): Promise<Telling> {
-  const webhooks = createWebhooks({ journal, allowPrivateTargets: true, timeoutMs: 1_500 });
+  const webhooks = createWebhooks({ journal, allowPrivateTargets: true, timeoutMs });
   world.onClose(() => webhooks.close());
   const { id, secret } = await webhooks.register({ url, events });
   webhooks.start();

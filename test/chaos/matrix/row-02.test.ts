@@ -7,7 +7,7 @@ import { answer } from './front.js';
 import { killed } from './killed.js';
 import { row } from './row.js';
 import { bought, refused } from './told.js';
-import { attemptsOf, worldsOfFile } from './world.js';
+import { attemptsOf, hasty, SHORT_MS, worldsOfFile } from './world.js';
 
 /** Incomplete terms in the body, as in version 1. */
 const HALF = '{"x402Version":1,"accepts":[{"scheme":"exact","network":"solana",';
@@ -27,13 +27,13 @@ row(worldsOfFile(), '2', {
     await bought(world.buy(buyer, 'a'));
   },
   timeout: async (world) => {
-    const buyer = await world.buyer();
+    const buyer = await world.buyer({ USDC: '1' }, hasty('terms'));
     const seller = await world.seller((_, response) => {
       response.writeHead(402, JSON_HEADERS);
       response.write(HALF);
     });
     const error = await refused(buyer, world.buy(buyer, 'a', { base: seller.url }), 'timeout');
-    expect(error).toMatchObject({ retry: 'fresh', details: { timeoutMs: 1_000 } });
+    expect(error).toMatchObject({ retry: 'fresh', details: { timeoutMs: SHORT_MS } });
   },
   malformed: async (world) => {
     const buyer = await world.buyer();

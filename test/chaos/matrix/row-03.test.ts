@@ -4,8 +4,9 @@ import { failureOf } from '../../helpers/payer.js';
 import { expectUnread } from '../../helpers/untouched.js';
 import { killed } from './killed.js';
 import { row } from './row.js';
+import { rivals } from './together.js';
 import { bought, refused, signedBy } from './told.js';
-import { attemptsOf, TIMEOUTS, worldsOfFile } from './world.js';
+import { attemptsOf, hasty, worldsOfFile } from './world.js';
 
 const never = new Promise<never>(() => {});
 
@@ -49,7 +50,7 @@ row(worldsOfFile(), '3', {
         {
           policy,
           journal: { ...journal, similar, reserve },
-          timeouts: { ...TIMEOUTS, journal: 300 },
+          ...hasty('journal'),
         },
       );
       const call = world.buy(buyer, step.replace(/\W/g, ''));
@@ -94,17 +95,15 @@ row(worldsOfFile(), '3', {
   },
   duplicate: async (world) => {
     const buyer = await world.buyer();
-    const idempotencyKey = 'order 1';
-    const [first, second] = await Promise.allSettled(
-      [1, 2].map(() => world.buy(buyer, 'a', { idempotencyKey })),
-    );
-    expect([first?.status, second?.status]).toEqual(['fulfilled', 'rejected']);
-    expect(second).toMatchObject({
-      reason: { code: 'payment_in_progress', funds: 'uncertain', retry: 'same' },
-    });
-    const later = await failureOf(world.buy(buyer, 'a', { idempotencyKey }), 'already_spent');
+    const { front, race } = await rivals(world, 2);
+    const init = { idempotencyKey: 'order 1', base: front.url };
+    const ended = await race(() => world.buy(buyer, 'a', init));
+    expect(ended).toContainEqual(expect.objectContaining({ status: 'fulfilled' }));
+    const reason = { code: 'payment_in_progress', funds: 'uncertain', retry: 'same' };
+    expect(ended).toContainEqual({ status: 'rejected', reason: expect.objectContaining(reason) });
+    const later = await failureOf(world.buy(buyer, 'a', init), 'already_spent');
     expect([later.funds, later.retry]).toEqual(['spent', 'never']);
-    await refused(buyer, world.buy(buyer, 'b', { idempotencyKey }), 'idempotency_mismatch');
+    await refused(buyer, world.buy(buyer, 'b', init), 'idempotency_mismatch');
     expect(signedBy(buyer)).toEqual(['payment']);
   },
   concurrent: async (world) => {

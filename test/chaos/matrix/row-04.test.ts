@@ -7,7 +7,7 @@ import { answer } from './front.js';
 import { killed } from './killed.js';
 import { row } from './row.js';
 import { bought, refused, signedBy } from './told.js';
-import { attemptsOf, worldsOfFile, type World } from './world.js';
+import { attemptsOf, hasty, worldsOfFile, type World } from './world.js';
 
 const READ = 'getMultipleAccounts';
 
@@ -33,11 +33,12 @@ row(worldsOfFile(), '4', {
   },
   timeout: async (world) => {
     const silent = await nodeWithoutBalances(world, () => 'hang');
-    const buyer = await world.buyer({ USDC: '1' }, { rpcUrl: [silent.url, world.sandbox.rpcUrl] });
+    const rpcUrl = [silent.url, world.sandbox.rpcUrl];
+    const buyer = await world.buyer({ USDC: '1' }, { ...hasty('rpc'), rpcUrl });
     await bought(world.buy(buyer, 'a'));
     expect(silent.exchanges.some(({ call }) => call === READ)).toBe(true);
 
-    const alone = await world.buyer({ USDC: '1' }, { rpcUrl: silent.url });
+    const alone = await world.buyer({ USDC: '1' }, { ...hasty('rpc'), rpcUrl: silent.url });
     const error = await refused(alone, world.buy(alone, 'b'), 'timeout');
     expect(error).toMatchObject({ retry: 'fresh', details: { step: READ } });
   },

@@ -5,7 +5,7 @@ import { together } from './together.js';
 import { killed } from './killed.js';
 import { row } from './row.js';
 import { bought, refused, signedBy } from './told.js';
-import { attemptsOf, worldsOfFile } from './world.js';
+import { attemptsOf, hasty, SHORT_MS, worldsOfFile } from './world.js';
 
 const QUOTE = '/swap/v1/quote';
 const OFTEN = 3;
@@ -22,11 +22,11 @@ row(worldsOfFile(), '5', {
     expect(signedBy(buyer)).toEqual(['swap', 'payment']);
   },
   timeout: async (world, { aggregator }) => {
-    const buyer = await world.swapper({ timeouts: { jupiter: 300 } });
+    const buyer = await world.swapper(hasty('jupiter'));
     aggregator.resetCalls();
     aggregator.fault(QUOTE, { kind: 'hang' });
     const error = await refused(buyer, world.buy(buyer, 'a'), 'timeout');
-    expect(error).toMatchObject({ retry: 'fresh', details: { timeoutMs: 300 } });
+    expect(error).toMatchObject({ retry: 'fresh', details: { timeoutMs: SHORT_MS } });
     aggregator.clearFaults();
     aggregator.fault(QUOTE, { kind: 'hang', times: 1 });
     await bought(world.buy(buyer, 'a'));

@@ -3,7 +3,7 @@ import { killed } from './killed.js';
 import { row } from './row.js';
 import { together } from './together.js';
 import { bought, refused, signedBy } from './told.js';
-import { attemptsOf, worldsOfFile } from './world.js';
+import { attemptsOf, hasty, SHORT_MS, worldsOfFile } from './world.js';
 
 const BUILD = '/swap/v1/swap-instructions';
 
@@ -19,10 +19,10 @@ row(worldsOfFile(), '6', {
     expect(signedBy(buyer)).toEqual(['swap', 'payment']);
   },
   timeout: async (world, { aggregator }) => {
-    const buyer = await world.swapper({ timeouts: { jupiter: 300 } });
+    const buyer = await world.swapper(hasty('jupiter'));
     const undo = aggregator.fault(BUILD, { kind: 'hang' });
     const error = await refused(buyer, world.buy(buyer, 'a'), 'timeout');
-    expect(error).toMatchObject({ retry: 'fresh', details: { timeoutMs: 300 } });
+    expect(error).toMatchObject({ retry: 'fresh', details: { timeoutMs: SHORT_MS } });
     undo();
     aggregator.fault(BUILD, { kind: 'hang', times: 1 });
     await bought(world.buy(buyer, 'a'));

@@ -4,7 +4,7 @@ import { MODE } from '../../../adapters/sandbox/venue/venue.mjs';
 import { killed } from './killed.js';
 import { row } from './row.js';
 import { bought, refused, signedBy } from './told.js';
-import { attemptsOf, worldsOfFile } from './world.js';
+import { attemptsOf, hasty, SHORT_MS, worldsOfFile } from './world.js';
 
 const SIMULATE = 'simulateTransaction';
 
@@ -40,10 +40,13 @@ row(worldsOfFile(), '7', {
     expect(signedBy(buyer)).toEqual(['swap', 'payment']);
   },
   timeout: async (world) => {
-    const buyer = await world.swapper({ timeouts: { rpc: 400 } });
+    const buyer = await world.swapper(hasty('rpc'));
     world.sandbox.controls.node.fault(SIMULATE, { kind: 'hang' });
     const error = await refused(buyer, world.buy(buyer, 'a'), 'timeout');
-    expect(error).toMatchObject({ retry: 'fresh', details: { step: SIMULATE, timeoutMs: 400 } });
+    expect(error).toMatchObject({
+      retry: 'fresh',
+      details: { step: SIMULATE, timeoutMs: SHORT_MS },
+    });
   },
   '429': async (world, { node }) => {
     const buyer = await world.swapper();

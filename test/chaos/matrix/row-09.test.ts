@@ -1,3 +1,4 @@
+import type { ClientOptions } from 'exact-change';
 import { expect } from 'vitest';
 import { landed, rpc } from '../../helpers/chain.js';
 import { failureOf } from '../../helpers/payer.js';
@@ -6,7 +7,7 @@ import { killed } from './killed.js';
 import { row } from './row.js';
 import { together } from './together.js';
 import { bought, signedBy } from './told.js';
-import { attemptsOf, worldsOfFile, type Buyer, type World } from './world.js';
+import { attemptsOf, hasty, worldsOfFile, type Buyer, type World } from './world.js';
 
 const SEND = 'sendTransaction';
 
@@ -36,10 +37,10 @@ function sending(
 async function buysThrough(
   world: World,
   fate: Parameters<typeof sending>[2],
-  times = 1,
+  options: ClientOptions = {},
 ): Promise<unknown[]> {
-  const node = await sending(world, times, fate);
-  const buyer = await world.swapper({ rpcUrl: node.url });
+  const node = await sending(world, 1, fate);
+  const buyer = await world.swapper({ ...options, rpcUrl: node.url });
   await bought(world.buy(buyer, 'a'));
   expect([swaps(buyer), signedBy(buyer)]).toEqual([1, ['swap', 'payment']]);
   const bytes = sent(node.exchanges);
@@ -69,7 +70,7 @@ row(worldsOfFile(), '9', {
     }
   },
   timeout: async (world) => {
-    const bytes = await buysThrough(world, async () => 'hang');
+    const bytes = await buysThrough(world, async () => 'hang', hasty('rpc'));
     expect(bytes.length).toBeGreaterThan(1);
   },
   '429': async (world) => {

@@ -13,7 +13,7 @@ import { answer } from './front.js';
 import { killed } from './killed.js';
 import { row } from './row.js';
 import { bought, signedBy } from './told.js';
-import { attemptsOf, TIMEOUTS, worldsOfFile, type World } from './world.js';
+import { attemptsOf, hasty, worldsOfFile, type World } from './world.js';
 
 const worlds = worldsOfFile();
 
@@ -24,8 +24,6 @@ function writing(put: (attempt: Attempt, inner: Journal) => Promise<void>): Jour
 }
 
 const isAnswered = ({ receipt }: Attempt) => receipt?.timings['answered'] !== undefined;
-
-const journalLimit = { timeouts: { ...TIMEOUTS, journal: 300 } };
 
 row(worlds, '16', {
   'kill -9': async (world) => {
@@ -54,7 +52,7 @@ row(worlds, '16', {
           ? Promise.reject(new Error('ENOSPC'))
           : new Promise(() => undefined);
       });
-      const buyer = await world.buyer({ USDC: '1' }, { ...journalLimit, journal });
+      const buyer = await world.buyer({ USDC: '1' }, { ...hasty('journal'), journal });
       const response = await bought(world.buy(buyer, failing));
       await expect(response.json()).resolves.toMatchObject({ ok: true });
       await told(buyer, 'warning');
@@ -119,7 +117,7 @@ row(worlds, '16', {
       if (attempt.state !== 'signed' || !isAnswered(attempt)) return inner.put(attempt);
       return (late = released.then(() => inner.put(attempt)));
     });
-    const buyer = await world.buyer({ USDC: '1' }, { ...journalLimit, journal });
+    const buyer = await world.buyer({ USDC: '1' }, { ...hasty('journal'), journal });
     const response = await bought(world.buy(buyer, 'a'));
     await response.text();
     expect((await decided(response)).state).toBe('settled');

@@ -20,10 +20,11 @@ import {
   type Meet,
   type Receiver,
   type Telling,
+  type Wishes,
 } from './receiver.js';
 import { row } from './row.js';
 import { bought } from './told.js';
-import { worldsOfFile, type Buyer, type World } from './world.js';
+import { SHORT_MS, worldsOfFile, type Buyer, type World } from './world.js';
 
 const worlds = worldsOfFile();
 
@@ -33,18 +34,18 @@ interface Told extends Telling {
 }
 
 /** Buys once, and delivers the events of the buyer's journal to a receiver. */
-async function toldTo(world: World, meet: Meet): Promise<Told> {
+async function toldTo(world: World, meet: Meet, wishes?: Wishes): Promise<Told> {
   const journal = memoryJournal({ outbox: true });
   const buyer = await world.buyer({ USDC: '1' }, { journal });
   const receiver = await receiving(world, meet);
-  const told = await telling(world, journal, receiver);
+  const told = await telling(world, journal, receiver, wishes);
   await decided(await bought(world.buy(buyer, 'a')));
   return { ...told, buyer, receiver };
 }
 
 /** Fails the first message with `first`, and expects the same event again. */
-async function toldAgain(world: World, first: Meet): Promise<Told> {
-  const told = await toldTo(world, onFirst(first));
+async function toldAgain(world: World, first: Meet, wishes?: Wishes): Promise<Told> {
+  const told = await toldTo(world, onFirst(first), wishes);
   const events = await told.receiver.events(told.secret, 2);
   expect(events).toHaveLength(2);
   expect(events[0]).toMatchObject({
@@ -95,7 +96,7 @@ row(worlds, '17', {
     expect(ids.slice(2).sort()).toEqual(ids.slice(0, 2).sort());
   },
   timeout: async (world) => {
-    await toldAgain(world, () => undefined);
+    await toldAgain(world, () => undefined, { timeoutMs: SHORT_MS });
   },
   '429': async (world) => {
     const { receiver } = await toldAgain(
@@ -135,11 +136,9 @@ row(worlds, '17', {
     const journal = memoryJournal({ outbox: true });
     const buyer = await world.buyer({ USDC: '1' }, { journal });
     const receiver = await receiving(world);
-    const { secret } = await telling(world, journal, receiver, [
-      'payment.uncertain',
-      'payment.settled',
-      'payment.failed',
-    ]);
+    const { secret } = await telling(world, journal, receiver, {
+      events: ['payment.uncertain', 'payment.settled', 'payment.failed'],
+    });
     let settle = (): void => undefined;
     const allowed = new Promise<void>((resolve) => (settle = resolve));
     // The answer is lost before the settlement; the seller settles after payment.uncertain arrived.

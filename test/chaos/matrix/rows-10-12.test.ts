@@ -8,10 +8,12 @@ import { expectSameBytes, expectSpent, payerSignatureOf, payments } from './afte
 import { killed } from './killed.js';
 import { changed, faultyNode, NODE_FATES, over, type NodeFateName } from './node-faults.js';
 import { row } from './row.js';
+import { together } from './together.js';
 import { bought, refused, signedBy } from './told.js';
-import { attemptsOf, worldsOfFile, type Buyer, type World } from './world.js';
+import { attemptsOf, hasty, worldsOfFile, type Buyer, type World } from './world.js';
 
 const worlds = worldsOfFile();
+const patienceFor = (name: NodeFateName) => (name === 'timeout' ? hasty('rpc') : {});
 
 /** Loses the first status answers of the swap to a fault, and expects a purchase with one swap. */
 const unconfirmed = (name: NodeFateName) => async (world: World) => {
@@ -112,9 +114,13 @@ row(worlds, '10', {
   },
 });
 
+/** Lets a failed swap soon be final, after 32 slots, which a client awaits before another swap. */
+const finalizeSoon = ({ sandbox }: World) => void (sandbox.controls.node.slotMs = 100);
+
 /** Lets the first or each swap of a client fail on the chain, because the price has moved. */
 function priceMoves(world: World, client: Client, how: 'once' | 'always'): void {
   const { aggregator } = world.sandbox.controls;
+  finalizeSoon(world);
   const stop = client.on('swap.signed', () => aggregator.setVenue({ deviationBps: 80 }));
   client.on('swap.failed', () => {
     if (how === 'once') stop();
@@ -152,6 +158,7 @@ const failedUnseen =
 
 /** Hides a permanent failure of a swap, which causes no second swap. */
 const failedForGood = (name: NodeFateName) => async (world: World) => {
+  finalizeSoon(world);
   world.sandbox.controls.node.webSocket = 'silent';
   const node = await faultyNode(world, 'getSignatureStatuses', NODE_FATES[name]);
   const buyer = await world.swapper(over(world, name, node));
@@ -185,6 +192,7 @@ row(worlds, '10b', {
       return exchange.pass();
     }, node.front.url);
     const buyer = await killed(world, 'a', { rpcUrl: moving.url, at: () => node.met > 0 });
+    finalizeSoon(world);
     const [attempt] = await attemptsOf(buyer);
     const { error, fee } = await landed(world.sandbox.rpcUrl, attempt?.swap?.signature ?? '');
     expect(error).not.toBeNull();
@@ -272,7 +280,7 @@ const rereads = (name: NodeFateName) => async (world: World) => {
 const neverReads = (name: 'timeout' | 'malformed', code: ErrorCode) => async (world: World) => {
   const node = await faultyNode(world, 'getMultipleAccounts', NODE_FATES[name]);
   const other = await leftWithTokens(world, 'b');
-  const alone = other.again({ ...other.options, rpcUrl: node.front.url, timeouts: { rpc: 500 } });
+  const alone = other.again({ ...other.options, rpcUrl: node.front.url, ...patienceFor(name) });
   node.arm();
   const error = await failureOf(world.buy(other, 'b', { client: alone }), code);
   expect(error).toMatchObject({ name: 'TransportError', funds: 'untouched', retry: 'fresh' });
@@ -310,7 +318,8 @@ row(worlds, '11', {
   concurrent: async (world) => {
     const { buyer } = await unreadableSwap(world);
     const names = ['a', 'b', 'c', 'd', 'e', 'f'];
-    await Promise.all(names.map((name) => bought(world.buy(buyer, name))));
+    const { url: base } = await together(world, names.length);
+    await Promise.all(names.map((name) => bought(world.buy(buyer, name, { base }))));
     // A swap brings at least five cents; six payments of a cent need more, and share a larger swap.
     expect(signedBy(buyer)).toEqual(['swap', ...names.map(() => 'payment')]);
   },
@@ -335,10 +344,8 @@ const unhashed = (name: NodeFateName) => async (world: World) => {
   await bought(world.buy(buyer, 'a'));
   expect([node.met, payments(buyer)]).toEqual([1, 1]);
 
-  const alone = await world.buyer(
-    { USDC: '1' },
-    { rpcUrl: node.front.url, timeouts: { rpc: 500 } },
-  );
+  const options = { rpcUrl: node.front.url, ...patienceFor(name) };
+  const alone = await world.buyer({ USDC: '1' }, options);
   node.arm();
   const codes = {
     timeout: 'timeout',

@@ -29,7 +29,8 @@ import { answer, type Answer, type Front } from './front.js';
 import { killed } from './killed.js';
 import { faultyNode, NODE_FATES } from './node-faults.js';
 import { row } from './row.js';
-import { attemptsOf, TIMEOUTS, worldsOfFile, type World } from './world.js';
+import { rivals } from './together.js';
+import { attemptsOf, hasty, worldsOfFile, type World } from './world.js';
 
 const isPresented = ({ exchanges }: Front) => exchanges.some(({ isPaid }) => isPaid);
 
@@ -45,8 +46,6 @@ async function settlesAndHangs(world: World) {
 
 const worlds = worldsOfFile();
 const usdc = { USDC: '1' } as const;
-/** Options with a short timeout for the paid answer. */
-const shortTimeout = { timeouts: { ...TIMEOUTS, payment: 400 } };
 
 row(worlds, '13', {
   'kill -9': async (world) => {
@@ -67,7 +66,7 @@ row(worlds, '13', {
     expect([payments(late), front.exchanges.filter(({ isPaid }) => isPaid).length]).toEqual([0, 1]);
   },
   timeout: async (world) => {
-    const buyer = await world.buyer(usdc, shortTimeout);
+    const buyer = await world.buyer(usdc, hasty('payment'));
     const settled = await world.front(onPaid(afterSettling(() => 'hang')));
     const late = await uncertain(world.buy(buyer, 'settled', { base: settled.url }));
     expect(late.cause).toMatchObject({ name: 'TimeoutError' });
@@ -75,7 +74,7 @@ row(worlds, '13', {
     await expectSpent(world, buyer, 'settled', { base: settled.url }, late);
     expectSameBytes(buyer, settled, 1);
 
-    const patient = await world.buyer(usdc, shortTimeout);
+    const patient = await world.buyer(usdc, hasty('payment'));
     const unseen = await world.front(onFirstPaid(() => 'hang'));
     const lost = await uncertain(world.buy(patient, 'unseen', { base: unseen.url }));
     const again = { base: unseen.url, client: patient.sound() };
@@ -210,13 +209,9 @@ row(worlds, '13', {
   },
   concurrent: async (world) => {
     const buyer = await world.buyer();
-    const init = {
-      base: (await world.front((exchange) => exchange.pass())).url,
-      idempotencyKey: 'order 1',
-    };
-    const outcomes = await Promise.allSettled(
-      [1, 2, 3, 4, 5].map(() => world.buy(buyer, 'a', init)),
-    );
+    const { front, race } = await rivals(world, 5);
+    const init = { base: front.url, idempotencyKey: 'order 1' };
+    const outcomes = await race(() => world.buy(buyer, 'a', init));
     const [bought, ...rest] = outcomes.flatMap((outcome) =>
       outcome.status === 'fulfilled' ? [outcome.value] : [],
     );
@@ -567,7 +562,7 @@ row(worlds, '15', {
     expect(payments(early)).toBe(0);
   },
   timeout: async (world) => {
-    const buyer = await world.buyer(usdc, { timeouts: { ...TIMEOUTS, terms: 300 } });
+    const buyer = await world.buyer(usdc, hasty('terms'));
     const endless = await mangled(world, (response) => {
       response.writeHead(402, { 'content-type': 'application/json' });
       response.write('{"error":');
@@ -769,18 +764,23 @@ row(worlds, '15', {
       }
     }
     // The seller lies: the chain has no payment, and the client signs no other.
-    const hasty = await world.buyer(usdc, shortTimeout);
+    const deceived = await world.buyer(usdc, hasty('payment'));
     const liar = await world.front(onFirstPaid(() => refusal('duplicate_settlement')));
-    const error = await rejected(world.buy(hasty, 'lie', init(liar.url)));
-    expectSameBytes(hasty, liar, 1);
-    await expectServed(world, hasty, 'lie', { base: liar.url, client: hasty.sound() }, error);
-    expectSameBytes(hasty, liar, 2);
+    const error = await rejected(world.buy(deceived, 'lie', init(liar.url)));
+    expectSameBytes(deceived, liar, 1);
+    const again = { base: liar.url, client: deceived.sound() };
+    await expectServed(world, deceived, 'lie', again, error);
+    expectSameBytes(deceived, liar, 2);
   },
   concurrent: async (world) => {
     const buyer = await world.buyer();
-    const front = await world.front(onPaid(() => answer(402)));
+    const { front, race } = await rivals(
+      world,
+      4,
+      onPaid(() => answer(402)),
+    );
     const init = { base: front.url, idempotencyKey: 'order 4' };
-    const first = await Promise.allSettled([1, 2, 3, 4].map(() => world.buy(buyer, 'a', init)));
+    const first = await race(() => world.buy(buyer, 'a', init));
     const codes = first.map((outcome) =>
       outcome.status === 'rejected' ? (outcome.reason as ExactChangeError).code : 'answered',
     );
@@ -790,7 +790,7 @@ row(worlds, '15', {
       'payment_in_progress',
       'payment_rejected',
     ]);
-    const again = await Promise.allSettled([1, 2, 3, 4].map(() => world.buy(buyer, 'a', init)));
+    const again = await race(() => world.buy(buyer, 'a', init));
     expect(again.map(({ status }) => status)).toEqual([
       'rejected',
       'rejected',

@@ -1,4 +1,4 @@
-import type { Front } from './front.js';
+import type { Exchange, Fate, Front } from './front.js';
 import type { World } from './world.js';
 
 /**
@@ -17,4 +17,37 @@ export function together(world: World, count: number): Promise<Front> {
     }
     return answer;
   });
+}
+
+/** Equal calls of which one pays, and a front of the paid API between them and their seller. */
+export interface Rivals {
+  readonly front: Front;
+  /** Makes the calls at once. A payment waits at the front until all calls but one have ended. */
+  race(call: () => Promise<Response>): Promise<PromiseSettledResult<Response>[]>;
+}
+
+/**
+ * Starts a front for `count` equal calls, which so meet while one of them pays, also on a busy
+ * machine.
+ */
+export async function rivals(
+  world: World,
+  count: number,
+  decide: (exchange: Exchange) => Promise<Fate> | Fate = (exchange) => exchange.pass(),
+): Promise<Rivals> {
+  let gate = Promise.resolve();
+  const front = await world.front(async (exchange) => {
+    if (exchange.isPaid) await gate;
+    return decide(exchange);
+  });
+  return {
+    front,
+    race(call) {
+      let open = (): void => {};
+      gate = new Promise((resolve) => (open = resolve));
+      let ended = 0;
+      const end = () => void ((ended += 1) === count - 1 && open());
+      return Promise.allSettled(Array.from({ length: count }, () => call().finally(end)));
+    },
+  };
 }

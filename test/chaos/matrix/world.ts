@@ -17,18 +17,28 @@ import {
 } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll } from 'vitest';
 import { closePayers, payerOf, type Payer } from '../../helpers/payer.js';
+import { MAINNET_SLOT_MS } from '../../helpers/sandbox.js';
 import { startSeller, type Seller, type SellerHandler } from '../../helpers/seller.js';
 import { startFront, type Exchange, type Fate, type Front } from './front.js';
 
-/** Short enough for many peers that hang, long enough for a loaded machine. */
+/** Met by no call but one that hangs, also on a loaded machine. */
+const PATIENCE_MS = 30_000;
 export const TIMEOUTS = {
-  rpc: 1_500,
-  jupiter: 1_500,
-  terms: 1_000,
-  payment: 5_000,
-  signer: 3_000,
-  journal: 3_000,
+  rpc: PATIENCE_MS,
+  jupiter: PATIENCE_MS,
+  terms: PATIENCE_MS,
+  payment: PATIENCE_MS,
+  signer: PATIENCE_MS,
+  journal: PATIENCE_MS,
 } as const;
+
+/** For a peer that hangs: the other calls under the same limit must end before it. */
+export const SHORT_MS = 2_500;
+
+/** Returns the option of a client that waits only shortly for peers of one kind. */
+export const hasty = (name: keyof typeof TIMEOUTS) => ({
+  timeouts: { ...TIMEOUTS, [name]: SHORT_MS },
+});
 
 export const SYMBOLS: readonly MintSymbol[] = ['SOL', 'USDC', 'USDT', 'PYUSD', 'BONK'];
 
@@ -72,7 +82,7 @@ export interface World {
   readonly servedBefore: number;
   /** Whether a process was killed or a call aborted, so that landed swaps may be unreported. */
   untold: boolean;
-  /** Makes a buyer with funds (default: a dollar of USDC), its own journal and short timeouts. */
+  /** Makes a buyer with funds (default: a dollar of USDC) and its own journal. */
   buyer(funds?: Partial<Record<MintSymbol, string>>, options?: ClientOptions): Promise<Buyer>;
   /** Makes a buyer from the wallet, the journal and the initial funds of a killed process. */
   adopt(
@@ -104,7 +114,7 @@ export function worldsOfFile(): Worlds {
   let sandbox: Sandbox;
   const closers: (() => Promise<void>)[] = [];
   beforeAll(async () => {
-    sandbox = await createSandbox({ confirmationMs: 20 });
+    sandbox = await createSandbox({ confirmationMs: 20, slotMs: MAINNET_SLOT_MS });
   });
   afterEach(async () => {
     await heal(sandbox);
@@ -193,6 +203,7 @@ async function heal({ controls }: Sandbox): Promise<void> {
   node.intercept = undefined;
   node.webSocket = 'on';
   node.latencyMs = 0;
+  node.slotMs = MAINNET_SLOT_MS;
   aggregator.restore();
   facilitator.clearFaults();
   api.clearFaults();
