@@ -3,16 +3,16 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { ClientOptions } from 'exact-change';
-import type { MintSymbol } from 'exact-change-sandbox';
+import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { programOf } from '../helpers/program.js';
 import { startRelay } from '../helpers/relay.js';
-import { useSandbox } from '../helpers/sandbox.js';
+import { MAINNET_SLOT_MS, useSandbox } from '../helpers/sandbox.js';
 import { isPaid, startSeller, type Seller } from '../helpers/seller.js';
 
 const program = programOf(fileURLToPath(new URL('./deadlines-exit.child.ts', import.meta.url)));
 /** The child is killed after this time, and its exit code shows it. */
-const LIMIT_MS = 25_000;
+const LIMIT_MS = 100_000;
 /** Longer than the child may live, so that a timer which a call leaves behind is noticed. */
 const AGES_MS = 600_000;
 const AGES = {
@@ -24,6 +24,7 @@ const AGES = {
   journal: AGES_MS,
 };
 
+// A payment that no node decides soon expires.
 const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
 /** A seller that begins a 402 and never ends it. */
 let dripping: Seller;
@@ -63,17 +64,12 @@ const HOLDER = { USDC: '1' } as const;
 const SWAPPER = { SOL: '0.1', BONK: '5000000' } as const;
 
 /** Makes one call in a child process, and waits until the child ends. */
-async function run({
-  funds = SWAPPER,
-  options = {},
-  url = `${sandbox.apiUrl}/usdc`,
-  ...rest
-}: Task) {
-  const { address, secretKey: walletSecretKey } = await sandbox.createWallet(funds);
-  const { rpcUrl, jupiterUrl } = sandbox;
+async function run({ funds = SWAPPER, options = {}, url, ...rest }: Task, on: Sandbox = sandbox) {
+  const { address, secretKey: walletSecretKey } = await on.createWallet(funds);
+  const { rpcUrl, jupiterUrl, apiUrl } = on;
   const task = {
     ...rest,
-    url,
+    url: url ?? `${apiUrl}/usdc`,
     address,
     options: { walletSecretKey, rpcUrl, jupiterUrl, autoSwap: true, timeouts: AGES, ...options },
   };
@@ -139,10 +135,12 @@ describe.concurrent('a process without close()', () => {
     );
   });
 
-  it('exits after fetch with a WebSocket that never answers', async () => {
-    expect(await run({ call: 'fetch', options: { wsUrl: `ws://127.0.0.1:${mutePort}` } })).toEqual(
-      ended('ok'),
-    );
+  it('exits after fetch with a WebSocket that never answers', async ({ onTestFinished }) => {
+    // Here a swap and a payment must end before their blockhashes expire.
+    const slow = await createSandbox({ slotMs: MAINNET_SLOT_MS, confirmationMs: 20 });
+    onTestFinished(() => slow.close());
+    const options = { wsUrl: `ws://127.0.0.1:${mutePort}` };
+    expect(await run({ call: 'fetch', options }, slow)).toEqual(ended('ok'));
   });
 
   it.each(['fetch', 'balance'])(

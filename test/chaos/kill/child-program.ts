@@ -8,7 +8,7 @@ import { build } from 'esbuild';
 import type { ChildTask, Message } from './task.js';
 
 /** A child that runs longer than this hangs. */
-const LIMIT_MS = 60_000;
+const LIMIT_MS = 110_000;
 const LOOK_MS = 2;
 
 const source = (path: string) => fileURLToPath(new URL(path, import.meta.url));
