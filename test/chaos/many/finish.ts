@@ -9,5 +9,5 @@ export async function decideAll(client: Client, journal: Journal): Promise<void>
     for await (const _ of journal.attempts(owner, { state: 'signed' })) return undefined;
     return true;
   };
-  await until('the chain decides every payment', open, 60_000);
+  await until('the chain decides every payment', open, 300_000);
 }

@@ -55,7 +55,8 @@ describe('four processes with one wallet and journal that lose a tenth of their 
       const many = await startMany(sandbox);
       const { owner, options, paid, urls } = many;
       const connectionString = await postgres.createDatabase();
-      const journal = postgresJournal({ connectionString });
+      // Beside four busy processes a query may take long.
+      const journal = postgresJournal({ connectionString, timeoutMs: 60_000 });
       const inJournal = watchLargest(
         async () => (await journal.used(owner, [CAP], Date.now()))[0] ?? 0n,
       );

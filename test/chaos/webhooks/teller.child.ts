@@ -12,6 +12,8 @@ import { OWNER, writesOf } from './story.js';
 /** A process that writes attempts, delivers their events, or both; it resumes a killed process. */
 const task = JSON.parse(process.argv[2] ?? '') as TellerTask;
 const { epoch, speed } = task.clock;
+/** Met by nothing: every receiver answers, and Postgres too, however slowly. */
+const PATIENCE_MS = 60_000;
 
 /** A faster clock: days of waiting for failed endpoints pass in a minute. */
 const runtime: Runtime = {
@@ -24,7 +26,7 @@ const runtime: Runtime = {
 const journal =
   'path' in task.place
     ? fileJournal(task.place.path, { outbox: true })
-    : postgresJournal({ connectionString: task.place.connectionString, outbox: true });
+    : postgresJournal({ ...task.place, outbox: true, timeoutMs: PATIENCE_MS });
 
 async function write(to: Journal): Promise<void> {
   const written = new Map<string, number>();
@@ -45,7 +47,7 @@ async function write(to: Journal): Promise<void> {
 const parsed = parseWebhooksOptions({
   journal,
   allowPrivateTargets: true,
-  timeoutMs: 10_000,
+  timeoutMs: PATIENCE_MS,
   concurrency: 32,
   perEndpoint: 16,
 });
@@ -62,7 +64,11 @@ const settings = {
       parsed.outbox.take({ ...options, leaseMs: LEASE_MS * speed }),
   },
 };
-const deliver = deliverOver({ rules: settings.rules, resolve: resolveByDns, timeoutMs: 10_000 });
+const deliver = deliverOver({
+  rules: settings.rules,
+  resolve: resolveByDns,
+  timeoutMs: PATIENCE_MS,
+});
 const webhooks = webhooksOver(settings, { runtime, deliver });
 
 if (task.endpoints.length > 0) {

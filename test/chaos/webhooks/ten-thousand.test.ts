@@ -48,7 +48,7 @@ interface Setting {
 const WISHES = [webhookEvents, ['payment.failed', 'swap.confirmed']] as const;
 
 /** Starts two receivers; `until` waits until both together accepted a number of messages. */
-async function startReceivers({ inARow }: Setting, now: () => number) {
+async function startReceivers({ inARow, speed }: Setting, now: () => number) {
   let tell = (_: string[]): void => undefined;
   const secrets = new Promise<string[]>((resolve) => (tell = resolve));
   const receivers: Receiver[] = [];
@@ -60,7 +60,10 @@ async function startReceivers({ inARow }: Setting, now: () => number) {
   for (const index of WISHES.keys()) {
     const secret = secrets.then((list) => list[index] ?? '');
     receivers.push(
-      await startReceiver({ name: `receiver-${index}`, secret, inARow, now, onAccepted: look }),
+      await startReceiver({
+        ...{ name: `receiver-${index}`, secret, inARow, now, speed },
+        onAccepted: look,
+      }),
     );
   }
   const until = (accepted: number) =>
