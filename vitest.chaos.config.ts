@@ -27,8 +27,9 @@ export default defineConfig({
     isolate: false,
     execArgv: ['--max-semi-space-size=32'],
     globalSetup: ['test/helpers/postgres-of-run.ts'],
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    // For a hang alone: a machine under load may take ten times as long as a quiet one.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     expect: { poll: { timeout: 60_000 } },
     // Four processes, which keep all cores busy, come last of the crowds.
     sequence: { sequencer: startingWith(/kill|simulation|one-process|ten-thousand/) },

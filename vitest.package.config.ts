@@ -20,7 +20,8 @@ export default defineConfig({
     execArgv: ['--max-semi-space-size=32'],
     // Loading the library and the sandbox for each file anew would take minutes.
     isolate: false,
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    // For a hang alone: a machine under load may take ten times as long as a quiet one.
+    testTimeout: 400_000,
+    hookTimeout: 400_000,
   },
 });

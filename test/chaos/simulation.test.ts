@@ -57,7 +57,7 @@ it('the simulator reports a broken promise by seed and smallest plan, and a repl
     '--seed',
     '1',
     '--minutes',
-    '1',
+    '10',
     '--workers',
     '1',
     '--without',
