@@ -32,14 +32,7 @@ export function onPaid(
 export function onFirstPaid(
   decide: (exchange: Exchange) => Promise<Fate> | Fate,
 ): (exchange: Exchange) => Promise<Fate> | Fate {
-  return onFirstPaidElse(decide, (exchange) => exchange.pass());
-}
-
-export function onFirstPaidElse(
-  first: (exchange: Exchange) => Promise<Fate> | Fate,
-  then: (exchange: Exchange) => Promise<Fate> | Fate,
-): (exchange: Exchange) => Promise<Fate> | Fate {
-  return onPaid((exchange) => (exchange.beforeAlike === 0 ? first(exchange) : then(exchange)));
+  return onPaid((exchange) => (exchange.beforeAlike === 0 ? decide(exchange) : exchange.pass()));
 }
 
 /** Lets the merchant serve and settle, and changes its answer. */

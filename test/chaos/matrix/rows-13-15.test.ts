@@ -15,7 +15,6 @@ import {
   uncertain,
   mangled,
   onFirstPaid,
-  onFirstPaidElse,
   onPaid,
   payerSignatureOf,
   payments,
@@ -29,7 +28,7 @@ import { answer, type Answer, type Front } from './front.js';
 import { killed } from './killed.js';
 import { faultyNode, NODE_FATES } from './node-faults.js';
 import { row } from './row.js';
-import { rivals } from './together.js';
+import { gateFor, rivals } from './together.js';
 import { attemptsOf, hasty, worldsOfFile, type World } from './world.js';
 
 const isPresented = ({ exchanges }: Front) => exchanges.some(({ isPaid }) => isPaid);
@@ -225,21 +224,17 @@ row(worlds, '13', {
         });
     expect(payments(buyer)).toBe(1);
 
-    // Parallel calls repeat a call with a lost answer; the seller answers once all have arrived.
+    // Parallel calls repeat a call with a lost answer; the seller answers once all have arrived,
+    // unpaid and then paid.
     const repeater = await world.buyer();
     const repeats = [1, 2, 3, 4];
-    let open = (): void => undefined;
-    const allThere = new Promise<void>((resolve) => (open = resolve));
-    const lossy = await world.front(
-      onFirstPaidElse(
-        () => 'cut',
-        async (exchange) => {
-          if (exchange.beforeAlike === repeats.length) open();
-          await allThere;
-          return exchange.pass();
-        },
-      ),
-    );
+    const [ask, pay] = [gateFor(repeats.length), gateFor(repeats.length)];
+    const lossy = await world.front(async (exchange) => {
+      const isFirst = exchange.beforeAlike === 0;
+      if (isFirst && exchange.isPaid) return 'cut';
+      if (!isFirst) await (exchange.isPaid ? pay : ask)();
+      return exchange.pass();
+    });
     const lost = await failureOf(
       world.buy(repeater, 'b', { base: lossy.url }),
       'payment_uncertain',

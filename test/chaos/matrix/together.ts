@@ -1,20 +1,26 @@
 import type { Exchange, Fate, Front } from './front.js';
 import type { World } from './world.js';
 
+/** Returns a gate that opens once `count` have come to it. */
+export function gateFor(count: number): () => Promise<void> {
+  let open = (): void => {};
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  let here = 0;
+  return () => {
+    if ((here += 1) >= count) open();
+    return opened;
+  };
+}
+
 /**
  * Starts a front of the paid API that holds its first `count` 402s and releases them together. So
  * parallel calls stay parallel on a busy machine.
  */
 export function together(world: World, count: number): Promise<Front> {
-  let open = (): void => {};
-  const gate = new Promise<void>((resolve) => (open = resolve));
-  let arrived = 0;
+  const enter = gateFor(count);
   return world.front(async (exchange) => {
     const answer = await exchange.pass();
-    if (!exchange.isPaid) {
-      if ((arrived += 1) >= count) open();
-      await gate;
-    }
+    if (!exchange.isPaid) await enter();
     return answer;
   });
 }
