@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { extname, join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { SITE } from '../../scripts/docs-site/gather.js';
 import { PLACE, recordPayment, shapeOf } from '../../scripts/docs-site/record.js';
@@ -41,6 +41,13 @@ async function served(): Promise<string> {
   return typeof address === 'object' && address !== null ? `http://127.0.0.1:${address.port}` : '';
 }
 
+/** Waits until Vue has taken over a page that is shown already, and answers to keys and clicks. */
+const live = (page: Page) =>
+  page.waitForFunction(() => {
+    const app = document.querySelector('#app');
+    return app !== null && '__vue_app__' in app;
+  });
+
 describe('the documentation site', () => {
   it('steps through the recorded payment, searches, and requests no other origin', async () => {
     const url = await served();
@@ -61,6 +68,7 @@ describe('the documentation site', () => {
     expect(await page.locator('html').getAttribute('class')).toContain('dark');
     const steps = page.getByRole('region', { name: 'Steps of a payment' });
     await steps.getByText('Step 1 of').waitFor();
+    await live(page);
     const seen: string[] = [];
     for (let step = 0; step < 11; step += 1) {
       seen.push((await steps.locator('strong').textContent()) ?? '');
@@ -75,6 +83,7 @@ describe('the documentation site', () => {
     await page.locator('#localsearch-list a').first().waitFor();
     await page.keyboard.press('Escape');
     await page.goto(`${url}/examples/index.html`);
+    await live(page);
     await page.getByRole('link', { name: 'service.ts', exact: true }).click();
     await page.getByRole('heading', { name: 'examples/service.ts' }).waitFor();
     expect(problems).toEqual([]);
