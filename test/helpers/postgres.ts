@@ -204,9 +204,9 @@ function ignoreExisting(error: unknown): void {
 
 /**
  * Returns a free port below those that a system gives to servers and clients: one of them could
- * take it before Postgres does, or while Postgres is down.
+ * take it before the caller does, or while Postgres is down.
  */
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(20_000, 32_768);
     const server = createServer().listen(port, '127.0.0.1');

@@ -3,10 +3,10 @@ import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { expect, inject, it, onTestFinished } from 'vitest';
 import { useCommand } from '../helpers/command.js';
-import { useSandbox } from '../helpers/sandbox.js';
+import { MAINNET_SLOT_MS, useSandbox } from '../helpers/sandbox.js';
 import { timesSpent } from '../helpers/spends.js';
 
-const sandbox = await useSandbox({ confirmationMs: 20 });
+const sandbox = await useSandbox({ confirmationMs: 20, slotMs: MAINNET_SLOT_MS });
 const command = useCommand(
   sandbox,
   join(inject('packed').consumer, 'node_modules/.bin/exact-change'),

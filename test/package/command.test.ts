@@ -5,6 +5,7 @@ import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
+import { MAINNET_SLOT_MS } from '../helpers/sandbox.js';
 
 const run = promisify(execFile);
 const { consumer, nodes } = inject('packed');
@@ -15,7 +16,7 @@ const majorOf = ({ version }: (typeof nodes)[number]) => Number(version.split('.
 describe('the installed command', () => {
   let sandbox: Sandbox;
   beforeAll(async () => {
-    sandbox = await createSandbox();
+    sandbox = await createSandbox({ slotMs: MAINNET_SLOT_MS });
   });
   afterAll(() => sandbox.close());
 

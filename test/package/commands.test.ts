@@ -3,9 +3,9 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, inject, it } from 'vitest';
 import { useCommand } from '../helpers/command.js';
-import { useSandbox } from '../helpers/sandbox.js';
+import { MAINNET_SLOT_MS, useSandbox } from '../helpers/sandbox.js';
 
-const sandbox = await useSandbox({ confirmationMs: 20 });
+const sandbox = await useSandbox({ confirmationMs: 20, slotMs: MAINNET_SLOT_MS });
 const bin = join(inject('packed').consumer, 'node_modules/.bin/exact-change');
 const command = useCommand(sandbox, bin);
 const { address, secretKey } = await sandbox.createWallet({ SOL: '1', USDC: '1', BONK: '7' });

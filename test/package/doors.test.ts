@@ -7,6 +7,7 @@ import { undiciRequest } from 'exact-change/undici';
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
+import { MAINNET_SLOT_MS } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
 import { answer, offerOf, paymentHeader, settle, settlementHeader } from '../helpers/settling.js';
 
@@ -35,7 +36,7 @@ let seller: Seller;
 const settledOnce = new Set<string>();
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 20 });
+  sandbox = await createSandbox({ slotMs: MAINNET_SLOT_MS, confirmationMs: 20 });
   seller = await startSeller((request, response) => void sell(request, response));
 });
 afterAll(async () => {

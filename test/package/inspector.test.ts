@@ -2,11 +2,11 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, inject, it } from 'vitest';
 import { useCommand } from '../helpers/command.js';
-import { useSandbox } from '../helpers/sandbox.js';
+import { MAINNET_SLOT_MS, useSandbox } from '../helpers/sandbox.js';
 import { timesSpent } from '../helpers/spends.js';
 
 const { consumer, doors } = inject('packed');
-const sandbox = await useSandbox({ confirmationMs: 20 });
+const sandbox = await useSandbox({ confirmationMs: 20, slotMs: MAINNET_SLOT_MS });
 const command = useCommand(sandbox, join(consumer, 'node_modules/.bin/exact-change'));
 const inspector = join(doors, 'node_modules/.bin/mcp-inspector');
 

@@ -1,11 +1,11 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { freePort } from '../helpers/postgres.js';
 import { rawRequest } from '../helpers/raw.js';
 import { npm } from './setup.js';
 
@@ -22,6 +22,7 @@ beforeAll(async () => {
   await run('npm', ['install', ...npm, inject('packed').tarballs.library], { cwd: folder });
   const next = join(folder, 'node_modules/next/dist/bin/next');
   await run(process.execPath, [next, 'build'], { cwd: folder, env });
+  // Next.js does not accept port 0.
   const port = await freePort();
   url = `http://127.0.0.1:${port}`;
   const args = [next, 'start', '--port', String(port), '--hostname', '127.0.0.1'];
@@ -36,17 +37,6 @@ afterAll(async () => {
   server?.kill();
   await rm(folder, { recursive: true, force: true });
 });
-
-/** Finds a free port, because Next.js does not accept port 0. */
-function freePort(): Promise<number> {
-  const probe = createServer();
-  return new Promise((resolve) =>
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    }),
-  );
-}
 
 describe('the packed package in Next.js', () => {
   it('serves below its path, reads bodies, and passes refusals of the handler', async () => {

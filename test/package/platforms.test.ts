@@ -8,12 +8,12 @@ import { promisify } from 'node:util';
 import { build as esbuild, version as esbuildVersion } from 'esbuild';
 import { build as vite, version as viteVersion } from 'vite';
 import { describe, expect, inject, it } from 'vitest';
-import { useSandbox } from '../helpers/sandbox.js';
+import { MAINNET_SLOT_MS, useSandbox } from '../helpers/sandbox.js';
 
 const run = promisify(execFile);
 const { consumer, nodes, bun, deno, platforms } = inject('packed');
 const page = join(consumer, 'page.mjs');
-const sandbox = await useSandbox();
+const sandbox = await useSandbox({ slotMs: MAINNET_SLOT_MS });
 
 /** Runs a program in the consumer, and returns its output. */
 async function printed(binary: string, args: readonly string[]): Promise<string> {

@@ -15,6 +15,7 @@ import { type AdaptedWallet, walletAdapterSigner } from 'exact-change/wallet-ada
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { failureOf } from '../helpers/payer.js';
+import { MAINNET_SLOT_MS } from '../helpers/sandbox.js';
 
 /** Loaders of the real packages; the interfaces below declare the used parts. */
 const packages = (await import(
@@ -26,7 +27,7 @@ async function load<T>(name: string): Promise<T> {
 
 let sandbox: Sandbox;
 beforeAll(async () => {
-  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 20 });
+  sandbox = await createSandbox({ slotMs: MAINNET_SLOT_MS, confirmationMs: 20 });
 });
 afterAll(() => sandbox.close());
 
