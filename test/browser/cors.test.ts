@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { envelopeV1, envelopeV2 } from '../fixtures/malformed-402.js';
 import { isPaid, startSeller, type Seller } from '../helpers/seller.js';
 import { answer, offerOf, offerV1Of, settle } from '../helpers/settling.js';
+import { MAINNET_SLOT_MS } from '../helpers/sandbox.js';
 import { launch, openPage, type BrowserPage } from './harness.js';
 
 let sandbox: Sandbox;
@@ -12,7 +13,7 @@ let browser: Browser;
 let opened: BrowserPage;
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ slotMs: 50, confirmationMs: 0 });
+  sandbox = await createSandbox({ slotMs: MAINNET_SLOT_MS, confirmationMs: 0 });
   browser = await launch();
   opened = await openPage(browser);
 });

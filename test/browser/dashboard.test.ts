@@ -14,11 +14,11 @@ import { createSessions } from '../../adapters/cli/ui/sessions.js';
 import { fullAttemptOf, signedSwapOf } from '../helpers/attempts.js';
 import { useCommand, type Running } from '../helpers/command.js';
 import { rawRequest } from '../helpers/raw.js';
-import { useSandbox } from '../helpers/sandbox.js';
+import { MAINNET_SLOT_MS, useSandbox } from '../helpers/sandbox.js';
 import { launch } from './harness.js';
 
 const installed = join(inject('packed').consumer, 'node_modules');
-const sandbox = await useSandbox({ confirmationMs: 20 });
+const sandbox = await useSandbox({ confirmationMs: 20, slotMs: MAINNET_SLOT_MS });
 const command = useCommand(sandbox, join(installed, '.bin/exact-change'));
 const { secretKey } = await sandbox.createWallet({ SOL: '0.5' });
 command.env['WALLET_SECRET_KEY'] = secretKey;

@@ -5,6 +5,8 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { servePage, settingsFor } from '../../examples/browser/serve.js';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
+import { startRelay } from '../helpers/relay.js';
+import { MAINNET_SLOT_MS } from '../helpers/sandbox.js';
 import { startSeller } from '../helpers/seller.js';
 import { answer, offerOf } from '../helpers/settling.js';
 import { bundle, launch } from './harness.js';
@@ -20,7 +22,7 @@ let browser: Browser;
 let served: Awaited<ReturnType<typeof servePage>>;
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ slotMs: 50, confirmationMs: 0 });
+  sandbox = await createSandbox({ slotMs: MAINNET_SLOT_MS, confirmationMs: 0 });
   [browser, served] = await Promise.all([launch(), settingsFor(sandbox).then(servePage)]);
 });
 
@@ -121,17 +123,21 @@ describe('the example page', () => {
   });
 
   it('resumes a purchase that a reload cut off, and pays once', async () => {
-    sandbox.controls.api.setSlowness(1_000);
-    onTestFinished(() => sandbox.controls.api.setSlowness(200));
+    const api = await startRelay(sandbox.apiUrl);
+    onTestFinished(() => api.close());
+    // Not the probe, whose header is empty.
+    const paid = api.hold(({ headers }) => Boolean(headers['payment-signature']));
     const before = await earned();
     const page = await openExample();
     await page.getByRole('button', { name: 'Sandbox key' }).click();
     await page.getByRole('heading', { name: /^Wallet / }).waitFor();
-    await page.getByLabel('Address of what is sold').fill(`${sandbox.apiUrl}/slow`);
+    await page.getByLabel('Address of what is sold').fill(`${api.url}/usdc`);
     await page.getByRole('button', { name: 'Show the price' }).click();
     await page.getByRole('button', { name: /^Pay / }).click();
     await page.getByText('The request is sent again, with the payment.').waitFor();
+    await paid.asked;
     await page.reload();
+    await paid.release();
     // The seller answers the same payment again, or reports that it was served.
     const bought = page.locator('#status').getByText('Bought.');
     await bought.or(page.getByRole('alert').getByText('It was paid.')).waitFor();

@@ -6,6 +6,9 @@ import { chromium, type Browser, type Page } from 'playwright-core';
 import { inject } from 'vitest';
 import { findChromium, FLAGS, MISSING } from '../../scripts/chromium.js';
 
+/** For a hang alone: on a busy machine a page may take minutes. */
+const PATIENCE_MS = 200_000;
+
 /** A page in Chromium on its own origin at 127.0.0.1, after its script ran. */
 export interface BrowserPage {
   readonly page: Page;
@@ -60,7 +63,9 @@ export async function openPage(browser: Browser, name = 'page.ts'): Promise<Brow
 export async function launch(): Promise<Browser> {
   const executablePath = findChromium();
   if (executablePath === undefined) throw new Error(MISSING);
-  return chromium.launch({ executablePath, args: FLAGS });
+  const browser = await chromium.launch({ executablePath, args: FLAGS });
+  browser.on('context', (context) => context.setDefaultTimeout(PATIENCE_MS));
+  return browser;
 }
 
 /** Bundles a script for browsers with the packed package. */

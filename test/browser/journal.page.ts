@@ -42,7 +42,7 @@ globalThis.runSuite = async (suite) => {
   const runner: Runner = {
     config: {
       ...{ root: '/', name: suite, setupFiles: [], passWithNoTests: false, allowOnly: false },
-      ...{ testTimeout: 60_000, hookTimeout: 60_000, retry: 0, maxConcurrency: 1, tags: [] },
+      ...{ testTimeout: 300_000, hookTimeout: 300_000, retry: 0, maxConcurrency: 1, tags: [] },
       ...{ testNamePattern: undefined, includeTaskLocation: false, strictTags: false },
       sequence: { shuffle: false, concurrent: false, seed: 1, hooks: 'stack', setupFiles: 'list' },
       tagsFilter: undefined,

@@ -3,6 +3,7 @@ import type { Receipt } from 'exact-change';
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MAINNET_SLOT_MS } from '../helpers/sandbox.js';
 import { launch, openPage, type BrowserPage } from './harness.js';
 
 let sandbox: Sandbox;
@@ -11,7 +12,7 @@ let opened: BrowserPage;
 let wallet: string;
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ slotMs: 50, confirmationMs: 0 });
+  sandbox = await createSandbox({ slotMs: MAINNET_SLOT_MS, confirmationMs: 0 });
   browser = await launch();
   opened = await openPage(browser);
   wallet = await openWallet();

@@ -3,6 +3,7 @@ import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../helpers/chain.js';
+import { MAINNET_SLOT_MS } from '../helpers/sandbox.js';
 import { launch, openPage, type BrowserPage } from './harness.js';
 
 /** How often a tab is cut off; set `RELOADS=100` for more rounds. */
@@ -15,7 +16,7 @@ let browser: Browser;
 let opened: BrowserPage;
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ slotMs: 50, confirmationMs: 0 });
+  sandbox = await createSandbox({ slotMs: MAINNET_SLOT_MS, confirmationMs: 0 });
   browser = await launch();
   opened = await openPage(browser, 'reloads.page.ts');
 });

@@ -5,6 +5,7 @@ import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deployLighthouse } from '../helpers/lighthouse.js';
+import { MAINNET_SLOT_MS } from '../helpers/sandbox.js';
 import { launch, openPage, type BrowserPage } from './harness.js';
 import type { Form, testWallet } from './test-wallet.js';
 
@@ -27,7 +28,7 @@ let browser: Browser;
 let opened: BrowserPage;
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ slotMs: 50, confirmationMs: 0 });
+  sandbox = await createSandbox({ slotMs: MAINNET_SLOT_MS, confirmationMs: 0 });
   deployLighthouse(sandbox);
   browser = await launch();
   opened = await openPage(browser, 'wallets.mjs');
