@@ -22,7 +22,7 @@ const METHODS = [
   'simulateTransaction',
 ] as const;
 
-const TIMEOUT_MS = 500;
+const TIMEOUT_MS = 3_000;
 const KINDS: readonly (readonly [name: string, fault: NodeFault, code: ErrorCode])[] = [
   ['answers 500', { kind: 'status', status: 500 }, 'rpc_unavailable'],
   [

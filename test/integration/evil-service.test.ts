@@ -274,7 +274,7 @@ describe('a service that builds the hostile swaps of the corpus', () => {
 });
 
 /** Long enough for a prompt answer on a busy machine, in milliseconds. */
-const SOON_MS = 2_000;
+const SOON_MS = 5_000;
 
 describe.concurrent('a service with an answer that only a timeout ends', () => {
   const options = { ...PLANNED.bait?.options, timeouts: { service: SOON_MS } };

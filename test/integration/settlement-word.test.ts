@@ -19,6 +19,9 @@ import { signedOf, timesSpent } from '../helpers/spends.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 
+/** Long enough for an answer of a seller on a busy machine, in milliseconds. */
+const SOON_MS = 3_000;
+
 type Version = 1 | 2;
 const versions: readonly Version[] = [2, 1];
 const words = ['settlement_pending', 'duplicate_settlement'] as const;
@@ -181,7 +184,7 @@ describe.each(inTurn)('a client at such a seller: version %i, %s', (version, wor
   });
 
   it('rejects with uncertain funds when the payment is not decided in time', async () => {
-    const payer = await holder({ timeouts: { payment: 600 } });
+    const payer = await holder({ timeouts: { payment: SOON_MS } });
     const seller = await selling(version, [({ response }) => say(version, response, word)]);
     const error = await failureOf(payer.client.fetch(seller.url), 'payment_rejected');
     expect(error).toMatchObject({ funds: 'uncertain', moved: [], retry: 'same' });
@@ -196,7 +199,7 @@ describe('a pending settlement', () => {
     const bought = await other.client.fetch(`${sandbox.apiUrl}/usdc`);
     const lie = receiptOf(bought)?.settlement?.transaction ?? '';
     expect(lie).not.toBe('');
-    const payer = await holder({ timeouts: { payment: 600 } });
+    const payer = await holder({ timeouts: { payment: SOON_MS } });
     const seller = await selling(2, [
       ({ response }) => say(2, response, 'settlement_pending', lie),
     ]);
@@ -275,7 +278,7 @@ describe('a pending settlement', () => {
     controller.abort('enough');
     await expect(call).rejects.toBe('enough');
     // The payment is free: the next equal call uses the same payment.
-    const impatient = payer.again({ timeouts: { payment: 400 } });
+    const impatient = payer.again({ timeouts: { payment: SOON_MS } });
     await failureOf(impatient.fetch(seller.url), 'payment_rejected');
     expect(new Set(seller.paid.map(paymentHeader)).size).toBe(1);
     expect(payments(payer)).toBe(1);
@@ -342,7 +345,11 @@ describe('a refused payment after a swap', () => {
       const payer = await payerOn(
         sandbox,
         { SOL: '0.1', USDT: '5' },
-        { autoSwap: true, swapFrom: ['USDT'], timeouts: { payment: settles ? 60_000 : 800 } },
+        {
+          autoSwap: true,
+          swapFrom: ['USDT'],
+          ...(settles ? {} : { timeouts: { payment: SOON_MS } }),
+        },
       );
       const seller = await selling(2, [
         async (shown) => {
