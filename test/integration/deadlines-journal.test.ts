@@ -6,7 +6,8 @@ import {
   type Journal,
 } from 'exact-change';
 import type { MintSymbol } from 'exact-change-sandbox';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { recovery } from '../../src/payments/on-demand.js';
 import { listOf } from '../helpers/attempts.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
@@ -26,6 +27,11 @@ const QUICK: ClientOptions = { timeouts: { journal: 300 } };
 const never = () => new Promise<never>(() => undefined);
 const usdc = () => `${sandbox.apiUrl}/usdc`;
 const kinds = ({ signed }: Payer) => signed.map(({ kind }) => kind);
+
+// Steps that answer must do so within the limit, and these load their code at the first call.
+beforeAll(async () => {
+  await Promise.all([memoryJournal().release('none'), recovery()]);
+});
 
 /** A journal in memory with a method that never answers for the attempts that `hangs` chooses. */
 function hanging(method: Method, hangs: (attempt: Attempt) => boolean = () => true): Journal {
