@@ -10,7 +10,7 @@ import { useSandbox } from '../helpers/sandbox.js';
 const program = programOf(fileURLToPath(new URL('./inspect-exit.child.ts', import.meta.url)));
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** The test kills a process that does not end by itself; its exit code then shows it. */
-const LIMIT_MS = 25_000;
+const LIMIT_MS = 100_000;
 /** Longer than the process may live, so a timer that is left behind shows. */
 const timeouts = { rpc: 600_000 };
 
