@@ -32,8 +32,8 @@ async function unplugged() {
   await first.used({ wallet: '', network: '' }, [], 0);
   await first.close();
   const wire = await wireTo(address);
-  const journal = postgresJournal({ connectionString: wire.address, timeoutMs: 1_000 });
-  const payer = await payerOn(sandbox, { USDC: '1' }, { journal, timeouts: { journal: 3_000 } });
+  const journal = postgresJournal({ connectionString: wire.address, timeoutMs: 3_000 });
+  const payer = await payerOn(sandbox, { USDC: '1' }, { journal, timeouts: { journal: 6_000 } });
   const seller = await startSeller((request, response) => {
     if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
     void settle(sandbox, request).then(() => {
@@ -153,7 +153,7 @@ describe('a call with a claim that the journal fails to drop', () => {
       const settling = presented === 1 ? Promise.resolve() : settle(sandbox, request);
       void settling.then(() => request.socket.destroy());
     });
-    const payer = await payerOn(sandbox, { USDC: '1' }, { journal, timeouts: { journal: 1_000 } });
+    const payer = await payerOn(sandbox, { USDC: '1' }, { journal, timeouts: { journal: 3_000 } });
     await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
     await until('the claim is dropped', async () => (landed ? true : undefined));
     // The late drop could still release a new claim, so the call claims nothing.

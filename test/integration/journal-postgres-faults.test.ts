@@ -32,9 +32,9 @@ afterAll(() => postgres.stop());
 beforeEach(async () => {
   address = await postgres.createDatabase();
   wire = await wireTo(address);
-  journal = postgresJournal({ connectionString: wire.address, timeoutMs: 1_000 });
+  journal = postgresJournal({ connectionString: wire.address, timeoutMs: 4_000 });
   other = postgresJournal({ connectionString: address });
-  // The other journal creates the tables: a busy machine may need longer than a second.
+  // The other journal creates the tables: a busy machine may need longer.
   for (const opened of [other, journal]) await opened.used(owner, [], NOW);
 });
 afterEach(async () => {
@@ -102,7 +102,7 @@ describe('a database that stops answering', () => {
 
   it('fails each call in time before its tables exist', async () => {
     // Enough time to create the tables, also on a busy machine.
-    const timeoutMs = 5_000;
+    const timeoutMs = 8_000;
     const connectionString = wire.address;
     const fresh = postgresJournal({ connectionString, timeoutMs, schema: 'fresh' });
     wire.silence();
@@ -211,7 +211,7 @@ describe('a database that ends idle sessions', () => {
   it('leaves a journal its locks and claims', async () => {
     const name = new URL(address).pathname.slice(1);
     await withClient(address, (client) =>
-      client.query(`alter database ${name} set idle_session_timeout = '500ms'`),
+      client.query(`alter database ${name} set idle_session_timeout = '3s'`),
     );
     const opened = postgresJournal({ connectionString: address });
     await opened.coordination(owner).locks.hold(['swap'], async () => {

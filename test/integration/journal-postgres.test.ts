@@ -231,7 +231,7 @@ describe('tables', () => {
   });
 
   it('let two writes that change the sums of several hosts run without a deadlock', async () => {
-    const journal = postgresJournal({ connectionString: address });
+    const journal = postgresJournal({ connectionString: address, timeoutMs: 100_000 });
     const reserve = (host: string) => journal.reserve(attemptOf({ host, payTo: host }), []);
     await Promise.all(['a', 'b'].map(reserve));
     await withClient(address, async (client) => {
@@ -255,7 +255,7 @@ describe('tables', () => {
   });
 
   it('make a change again as often as Postgres rolls it back to undo a deadlock', async () => {
-    const journal = postgresJournal({ connectionString: address });
+    const journal = postgresJournal({ connectionString: address, timeoutMs: 100_000 });
     const { ledger } = journal.coordination(owner);
     const accounts = ['a', 'b'];
     for (const account of accounts) await ledger.hold(account, 'id', 5n);
@@ -289,10 +289,11 @@ describe('tables', () => {
       const pool = new pg.Pool({ connectionString: address, max: 1 });
       const timeoutMs = 1_000;
       const journal = postgresJournal({ pool, timeoutMs });
+      const patient = postgresJournal({ connectionString: address });
       const attempt = attemptOf();
-      if (step === 'put') await journal.reserve(attempt, []);
-      else await journal.used(owner, [], NOW);
-      const before = await listOf(journal.attempts(owner));
+      if (step === 'put') await patient.reserve(attempt, []);
+      else await patient.used(owner, [], NOW);
+      const before = await listOf(patient.attempts(owner));
       await withClient(address, async (client) => {
         await client.query('begin; lock table exact_change.attempts');
         // The call spends half of its time before its statement reaches the database.
@@ -307,8 +308,8 @@ describe('tables', () => {
         const text = `select count(*)::int as n from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and state = 'active'`;
         return (await ask(text))[0]?.['n'] === 0 ? true : undefined;
       });
-      expect(await listOf(journal.attempts(owner))).toEqual(before);
-      await journal.close();
+      expect(await listOf(patient.attempts(owner))).toEqual(before);
+      await Promise.all([journal.close(), patient.close()]);
       await pool.end();
     },
   );
@@ -494,7 +495,7 @@ describe('connections', () => {
 
   it('may come from a pool of the caller, which stays open', async () => {
     const pool = new pg.Pool({ connectionString: address, max: 2 });
-    const journal = postgresJournal({ pool, timeoutMs: 5_000 });
+    const journal = postgresJournal({ pool, timeoutMs: 100_000 });
     const { locks, claims, ledger } = journal.coordination(owner);
     const attempts = Array.from({ length: 20 }, () => attemptOf());
     await claims.take(['one']);

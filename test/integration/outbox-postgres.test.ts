@@ -357,7 +357,8 @@ unsampled('a database with an outbox', () => {
   ];
   const aJob = async (): Promise<OutboxJob> => {
     await add(2);
-    const [job] = await take({ limit: 1 });
+    // No lease may end during a test, however long a restart of the database takes.
+    const [job] = await take({ limit: 1, leaseMs: 20 * LEASE_MS });
     return job!;
   };
 
@@ -401,7 +402,7 @@ unsampled('a database with an outbox', () => {
   it('fails each call in time while it is silent, and works once it answers', async () => {
     const wire = await wireTo(address);
     closings.push(() => wire.close());
-    const far = open({ connectionString: wire.address, timeoutMs: 3_000 });
+    const far = open({ connectionString: wire.address, timeoutMs: 6_000 });
     const job = await aJob();
     await far.outbox.endpoints();
     wire.silence();
@@ -419,7 +420,7 @@ unsampled('a database with an outbox', () => {
   it('fails calls while it is silent before its tables exist, and works later', async () => {
     const wire = await wireTo(address);
     closings.push(() => wire.close());
-    const far = open({ connectionString: wire.address, timeoutMs: 3_000, schema: 'fresh' });
+    const far = open({ connectionString: wire.address, timeoutMs: 8_000, schema: 'fresh' });
     wire.silence();
     await failureOf(far.outbox.endpoints(), 'journal_unavailable');
     wire.speak();
