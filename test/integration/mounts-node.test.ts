@@ -69,7 +69,8 @@ describe('a caller that is slow on purpose', () => {
 
   it('has its call aborted with its connection', async () => {
     const { handle, asked } = heldHandler();
-    const service = await serving({ headersTimeoutMs: 50, requestTimeoutMs: 100 }, handle);
+    // Its headers must arrive in time.
+    const service = await serving({ headersTimeoutMs: 3_000, requestTimeoutMs: 3_000 }, handle);
     const socket = await socketTo(service, UNFINISHED_POST);
     const { signal } = await asked;
     const stopped = new Promise((resolve) =>
@@ -96,7 +97,7 @@ describe('a caller that is slow on purpose', () => {
   });
 
   it('delays no other caller with a thousand connections', async () => {
-    const service = await serving();
+    const service = await serving({ headersTimeoutMs: 100_000, requestTimeoutMs: 100_000 });
     const slow: Socket[] = [];
     // No more at once than the system queues for a busy server.
     while (slow.length < 1_000)
