@@ -1,7 +1,7 @@
 import type { ClientOptions } from 'exact-change';
 import { receiptOf } from 'exact-change';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { systemRuntime } from '../../src/internal/runtime.js';
+import { describe, expect, it, vi } from 'vitest';
+import { waitForAllQuotes } from '../helpers/all-quotes.js';
 import { failureOf, payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 
@@ -13,17 +13,7 @@ const FUNDS = { SOL: '1', USDT: '5', PYUSD: '1' } as const;
 /** Fees and rent need all of the SOL, so no swap can use it. */
 const HELD = { SOL: '0.008', USDT: '5', BONK: '1000000' } as const;
 
-/** Milliseconds that a client waits for the quotes of other tokens: see `plan/cheapest.ts`. */
-const PATIENCE_MS = 500;
-
-// The clients wait for all quotes, which a busy machine may need longer for.
-beforeEach(() => {
-  const { idle } = systemRuntime;
-  vi.spyOn(systemRuntime, 'idle').mockImplementation((ms, signal) =>
-    idle(ms === PATIENCE_MS ? 60_000 : ms, signal),
-  );
-});
-afterEach(() => vi.restoreAllMocks());
+waitForAllQuotes();
 
 /** Returns the input token of the swap for a payment in USDC, which the plan must name too. */
 async function swappedFrom(
@@ -77,15 +67,18 @@ describe('a swap for a payment', () => {
   /** A fetch that notes the input mint of each ExactOut quote, and waits for `beforeAnswer`. */
   function watching(
     beforeAnswer: (inputMint: string | null) => Promise<void> = async () => undefined,
+    onAnswer: (inputMint: string | null) => void = () => undefined,
   ) {
     const quoted: (string | null)[] = [];
     const watched: typeof fetch = async (input, init) => {
       const { searchParams } = new URL(input instanceof Request ? input.url : input);
-      if (searchParams.get('swapMode') === 'ExactOut') {
-        quoted.push(searchParams.get('inputMint'));
-        await beforeAnswer(searchParams.get('inputMint'));
-      }
-      return fetch(input, init);
+      if (searchParams.get('swapMode') !== 'ExactOut') return fetch(input, init);
+      const inputMint = searchParams.get('inputMint');
+      quoted.push(inputMint);
+      await beforeAnswer(inputMint);
+      const answer = await fetch(input, init);
+      onAnswer(inputMint);
+      return answer;
     };
     return { fetch: watched, quoted };
   }
@@ -98,11 +91,18 @@ describe('a swap for a payment', () => {
 
   it('takes the second pinned token when no quote for the first arrives', async () => {
     vi.restoreAllMocks();
-    let end = () => undefined;
-    const ended = new Promise<void>((resolve) => (end = () => void resolve()));
-    const { fetch: watched } = watching(async (from) => {
-      if (from === sandbox.mints.USDT.address) await ended;
-    });
+    const { USDT, PYUSD, SOL } = sandbox.mints;
+    let [end, goOn] = [(): void => undefined, (): void => undefined];
+    const ended = new Promise<void>((resolve) => (end = resolve));
+    const hasSecond = new Promise<void>((resolve) => (goOn = resolve));
+    const { fetch: watched } = watching(
+      async (from) => {
+        if (from === USDT.address) await ended;
+        // On a busy machine the third quote may come long before the second.
+        if (from === SOL.address) await hasSecond;
+      },
+      (from) => (from === PYUSD.address ? goOn() : undefined),
+    );
     expect(await swappedFrom({ fetch: watched })).toBe('PYUSD');
     end();
   });

@@ -2,10 +2,12 @@ import { address as addressOf } from '@solana/kit';
 import { receiptOf } from 'exact-change';
 import type { MintSymbol } from 'exact-change-sandbox';
 import { beforeEach, expect, it } from 'vitest';
+import { waitForAllQuotes } from '../helpers/all-quotes.js';
 import { payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 
 const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
+waitForAllQuotes();
 const url = `${sandbox.apiUrl}/usdc`;
 const AMOUNT_AT = 64;
 
