@@ -9,10 +9,15 @@ import {
 } from 'exact-change';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { termsOf } from '../contract/transport-contract.js';
+import { envelopeV2 } from '../fixtures/malformed-402.js';
+import { waitForAllQuotes } from '../helpers/all-quotes.js';
+import { until } from '../helpers/chain.js';
 import { decided } from '../helpers/flow.js';
 import { payerOn, type Payer } from '../helpers/payer.js';
 import { startRecordedService, type RecordedService } from '../helpers/recorded-service.js';
 import { useSandbox } from '../helpers/sandbox.js';
+import { answerTerms, isPaid, sellerOfTest } from '../helpers/seller.js';
+import { answer, offerOf, settle, settlementHeader } from '../helpers/settling.js';
 
 const PLAN = 'x402/auto-pay';
 const QUOTE = 'quote';
@@ -20,6 +25,7 @@ const BUILD = 'swap/build';
 const FUNDS = { SOL: '0.5', BONK: '5000000' } as const;
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
+waitForAllQuotes();
 let service: RecordedService;
 
 beforeAll(async () => {
@@ -92,9 +98,20 @@ describe('a payment that lacks tokens, through a service', () => {
 
   it('costs one call too if the wallet holds enough but has promised it', async () => {
     const buyer = await payer({}, { SOL: '0.5', USDC: '0.01' });
-    const promised = buyer.client.fetch(url('/slow'));
-    const receipts = await Promise.all([promised.then(decided), paid(buyer)]);
-    expect(receipts.map(({ state }) => state)).toEqual(['settled', 'settled']);
+    let settleFirst = (): void => undefined;
+    const hasPaid = new Promise<void>((resolve) => (settleFirst = resolve));
+    // A payment that settles while the swap is being built would have it built anew.
+    const seller = await sellerOfTest((request, response) => {
+      if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
+      void hasPaid
+        .then(() => settle(sandbox, request))
+        .then((settled) => answer(response, 200, {}, settlementHeader({ ...settled })));
+    });
+    const promised = buyer.client.fetch(seller.url);
+    await until('its tokens are promised', () => seller.paid[0]);
+    expect(await paid(buyer)).toMatchObject({ state: 'settled' });
+    settleFirst();
+    expect(await decided(await promised)).toMatchObject({ state: 'settled' });
     expect(service.calls).toEqual([PLAN]);
     expect(swapsOf(buyer)).toBe(1);
   });
@@ -233,7 +250,7 @@ describe('a service that cannot plan', () => {
     'is asked for a quote and a build when it %s, and for no plan in the next call',
     async (_, answer) => {
       service.retell((path) => (path === PLAN ? answer() : undefined));
-      const buyer = await payer({ timeouts: { service: 2_500 } });
+      const buyer = await payer({ timeouts: { service: 5_000 } });
       expect(await paid(buyer)).toMatchObject({ state: 'settled' });
       const parts = [QUOTE, BUILD];
       expect(service.calls.filter((path) => path !== PLAN)).toEqual(parts);
