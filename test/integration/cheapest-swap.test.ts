@@ -5,7 +5,7 @@ import { waitForAllQuotes } from '../helpers/all-quotes.js';
 import { failureOf, payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 
-const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
+const sandbox = await useSandbox({ confirmationMs: 20 });
 const { aggregator } = sandbox.controls;
 
 const FUNDS = { SOL: '1', USDT: '5', PYUSD: '1' } as const;

@@ -6,7 +6,7 @@ import { waitForAllQuotes } from '../helpers/all-quotes.js';
 import { payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 
-const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
+const sandbox = await useSandbox({ confirmationMs: 20 });
 waitForAllQuotes();
 const url = `${sandbox.apiUrl}/usdc`;
 const AMOUNT_AT = 64;

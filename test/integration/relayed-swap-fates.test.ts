@@ -21,7 +21,7 @@ import { signAnew } from '../helpers/sign-anew.js';
 const program = programOf(fileURLToPath(new URL('./relayed-swaps.child.ts', import.meta.url)));
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-const sandbox = await useSandbox({ confirmationMs: 20, slotMs: 20 });
+const sandbox = await useSandbox({ confirmationMs: 20, slotMs: 60 });
 const { relayer, node } = sandbox.controls;
 const url = `${sandbox.apiUrl}/usdc`;
 const relayed = { autoSwap: true, relayer: { url: sandbox.relayerUrl } };
