@@ -92,7 +92,8 @@ describe('an argument that plain fetch refuses', () => {
     const calls = [undefined, '/paid/a', Symbol('x')].map((input) =>
       buyer.client.fetch(input as unknown as string),
     );
-    for (const call of calls) expect(await failureOf(call)).toBeInstanceOf(TypeError);
+    for (const error of await Promise.all(calls.map(failureOf)))
+      expect(error).toBeInstanceOf(TypeError);
   });
 });
 
