@@ -10,16 +10,17 @@ import {
 import { InMemoryTransport, McpServer, ProtocolError } from '@modelcontextprotocol/server';
 import { receiptOf } from 'exact-change';
 import { wrapMcp, type WrapMcpOptions } from 'exact-change/mcp';
-import { describe, expect, it, onTestFinished } from 'vitest';
-// A client loads it behind its first paid call, and keeps no terms until it has.
-import '../../src/payments/pay-ahead.js';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { failureOf, recordingSigner } from '../helpers/payer.js';
+import { loadPayingAhead } from '../helpers/paying-ahead.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { sellerOfTest } from '../helpers/seller.js';
 import { offerOf, settle } from '../helpers/settling.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
+
+beforeAll(() => loadPayingAhead(sandbox));
 
 type Json = Record<string, unknown>;
 type Handler = (params: {

@@ -5,17 +5,18 @@ import {
   type ClientOptions,
   type MessageSigner,
 } from 'exact-change';
-import { describe, expect, it, onTestFinished } from 'vitest';
-// A client loads it behind its first paid call, and keeps no terms until it has.
-import '../../src/payments/pay-ahead.js';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { landed, signaturesOf, tokenAccount, until } from '../helpers/chain.js';
 import { failureOf, payerOf, payerOn, recordingSigner, type Payer } from '../helpers/payer.js';
+import { loadPayingAhead } from '../helpers/paying-ahead.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { isPaid, type Seller, sellerOfTest } from '../helpers/seller.js';
 import { answer, offerOf, paymentHeader, settle, settlementHeader } from '../helpers/settling.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
+
+beforeAll(() => loadPayingAhead(sandbox));
 
 type Json = Record<string, unknown>;
 /** A seller's handling of one request with a payment. */
