@@ -32,8 +32,8 @@ class Scoped:
         raise asyncio.CancelledError
 
     def give_up(self, task: asyncio.Task[Any]) -> None:
-        """Cancels the task, which may not have begun."""
+        """Cancels the task, which may not have begun, or may have ended."""
         if self._scope is None:
             cancel(task)
-        else:
+        elif not task.done():
             self._scope.cancel()
