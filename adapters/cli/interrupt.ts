@@ -11,11 +11,11 @@ export class Interrupted extends Error {
   }
 }
 
-/** A transaction that a call has signed. */
+/** A transaction that a call has signed, or a payment of an earlier call that it has sent again. */
 interface Signed {
   readonly kind: 'swap' | 'payment';
-  /** The swap's signature; of a payment, the wallet's own signature. */
-  readonly signature: string;
+  /** The swap's signature; of a payment, the wallet's own signature, once an event has told it. */
+  readonly signature?: string;
 }
 
 interface Work {
@@ -63,12 +63,19 @@ export function createInterruption(terminal: Terminal): Interruption {
   };
 }
 
+/** The key of an open payment whose signature no event has told yet. */
+const UNNAMED = '';
+
 function follow({ open, landed, failed }: Work, event: ClientEvent): void {
   const end = (key: string, list?: Signed[]): void => {
     const signed = open.get(key);
     if (signed !== undefined) list?.push(signed);
     open.delete(key);
   };
+  const name = (signature: string): void => {
+    if (open.delete(UNNAMED)) open.set(signature, { kind: 'payment', signature });
+  };
+  if ('receipt' in event) name(event.receipt.payment.payerSignature);
   switch (event.type) {
     case 'swap.signed':
       open.set(event.id, { kind: 'swap', signature: event.signature });
@@ -82,6 +89,13 @@ function follow({ open, landed, failed }: Work, event: ClientEvent): void {
       break;
     case 'payment.signed':
       open.set(event.payerSignature, { kind: 'payment', signature: event.payerSignature });
+      break;
+    case 'payment.sent':
+      // The payment of an earlier call was signed there.
+      if (![...open.values(), ...landed].some(isPayment)) open.set(UNNAMED, { kind: 'payment' });
+      break;
+    case 'payment.uncertain':
+      name(event.payerSignature);
       break;
     case 'payment.settled':
       end(event.receipt.payment.payerSignature, landed);
@@ -99,7 +113,7 @@ function reportOf({ open, landed, failed }: Work): Report | undefined {
     return saying(
       'uncertain',
       `What is signed may still land: ${listOf(signed)}. Nothing more is signed.`,
-      signed.some(({ kind }) => kind === 'payment')
+      signed.some(isPayment)
         ? 'exact-change resume asks the chain what became of it.'
         : 'Look up its signature before you swap again: exact-change resume knows only payments.',
       signed,
@@ -111,7 +125,7 @@ function reportOf({ open, landed, failed }: Work): Report | undefined {
           'untouched',
           `Nothing was paid or swapped, and only network fees are gone: ${listOf(failed)} landed and failed.`,
         );
-  return landed.some(({ kind }) => kind === 'payment')
+  return landed.some(isPayment)
     ? saying('spent', `It is paid, and there is no answer: ${listOf(landed)}.`)
     : saying('swapped', `Tokens were swapped, and nothing was paid: ${listOf(landed)}.`);
 }
@@ -126,6 +140,10 @@ function saying(funds: Funds, what: string, next?: string, open?: readonly Signe
   };
 }
 
+const isPayment = ({ kind }: Signed): boolean => kind === 'payment';
+
 function listOf(signed: readonly Signed[]): string {
-  return signed.map(({ kind, signature }) => `the ${kind} ${signature}`).join(' and ');
+  return signed
+    .map(({ kind, signature = 'of an earlier call' }) => `the ${kind} ${signature}`)
+    .join(' and ');
 }

@@ -45,6 +45,20 @@ const paymentUnsettled: ClientEvent = {
   receipt: { ...receipt, state: 'unsettled' },
 };
 
+const paymentSent: ClientEvent = {
+  ...base,
+  ...{ type: 'payment.sent', url: receipt.url, method: 'GET' },
+};
+const paymentAnswered: ClientEvent = {
+  ...base,
+  ...{ type: 'payment.answered', status: 402, receipt: { ...receipt, state: 'uncertain' } },
+};
+const paymentUncertain: ClientEvent = {
+  ...base,
+  ...{ type: 'payment.uncertain', payerSignature: PAYMENT, lastValidBlockHeight: '1' },
+  code: 'payment_uncertain',
+};
+
 /** Returns the report of a call that is interrupted after the events. */
 function reportAfter(events: readonly ClientEvent[]) {
   const interruption = createInterruption(terminalOf(process));
@@ -81,6 +95,23 @@ describe('the report of an interrupted call', () => {
       'swapped',
       SWAP,
     ],
+    ['a payment of an earlier call that is sent again', [paymentSent], 'uncertain', 'earlier call'],
+    ['an earlier payment that was answered', [paymentSent, paymentAnswered], 'uncertain', PAYMENT],
+    ['an earlier payment without answer', [paymentSent, paymentUncertain], 'uncertain', PAYMENT],
+    ['an earlier payment that has landed', [paymentSent, paymentSettled], 'spent', PAYMENT],
+    [
+      'an earlier payment that was answered and has landed',
+      [paymentSent, paymentAnswered, paymentSettled],
+      'spent',
+      PAYMENT,
+    ],
+    [
+      'the own payment once when it is sent twice',
+      [paymentSigned, paymentSent, paymentSettled, paymentSent],
+      'spent',
+      PAYMENT,
+    ],
+    ['nothing when an earlier payment never lands', [paymentSent, paymentUnsettled], undefined, ''],
     ['nothing when the swap can never land', [swapSigned, swapExpired], undefined, ''],
   ] as const)('names %s', (_, events, funds, signature) => {
     const report = reportAfter(events);
@@ -88,7 +119,7 @@ describe('the report of an interrupted call', () => {
     expect([report.exit, report.funds]).toEqual([exit, funds]);
     expect(report.said).toContain(signature);
     // Only payments are on record, so resume cannot tell of a swap.
-    const mayBePaid = funds === 'uncertain' && signature === PAYMENT;
+    const mayBePaid = funds === 'uncertain' && signature !== SWAP;
     expect(report.said.includes('exact-change resume asks')).toBe(mayBePaid);
   });
 });
