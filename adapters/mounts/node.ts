@@ -84,16 +84,17 @@ const CHECK_MS = 1_000;
  * Creates a listener for `node:http` or `node:https` that serves a handler. Set the timeouts and
  * limits of the server yourself: see {@link serve}.
  *
- * Throws `ConfigError` (`invalid_option`) if `hosts` is not a list of names.
+ * Throws `ConfigError` (`invalid_option`) if an option is unknown or wrong.
  *
  * @example
  * createServer(tls, nodeListener(createHandler(local()))).listen(443);
  */
 export function nodeListener(
   handler: FetchHandler,
-  { hosts }: ListenerOptions = {},
+  options: ListenerOptions = {},
 ): RequestListener {
-  const names = readHosts(hosts);
+  refuseUnknown(options, ['hosts']);
+  const names = readHosts(options.hosts);
   return listener(
     handler,
     () => names,

@@ -6,6 +6,7 @@ import {
   nodeListener,
   serve,
   type FetchHandler,
+  type ListenerOptions,
   type ServeOptions,
   type Service,
 } from 'exact-change/node';
@@ -330,6 +331,8 @@ describe('the host that a request names', () => {
     expect(() => nodeListener(handler, { hosts: ['https://pay.example.com'] })).toThrow(
       'hosts must be a list of names',
     );
+    const misspelt = { host: ['pay.example.com'] } as ListenerOptions;
+    expect(() => nodeListener(handler, misspelt)).toThrow('Did you mean hosts?');
     expect(server.listenerCount('request')).toBe(1);
   });
 
