@@ -1,13 +1,13 @@
 import type { InferOutput } from 'valibot';
 import type { Client } from '../../src/client.js';
-import type { Funds } from '../../src/errors.js';
+import { isExactChangeError, type Funds } from '../../src/errors.js';
 import { parseUrl } from '../../src/internal/parse.js';
 import { receiptOf } from '../../src/receipt.js';
-import { fundsOf, settledSoon } from '../receipts/outcome.js';
+import { fundsOf, isPaymentOpen, OPEN_PAYMENT, settledSoon } from '../receipts/outcome.js';
 import { readAddress, whyNotPublic } from '../webhooks/addresses.js';
 import { receiptData } from './data.js';
 import { fenced } from './fence.js';
-import { refusal, type ToolError, type ToolResult } from './result.js';
+import { NO_ANSWER, refusal, type ToolError, type ToolResult } from './result.js';
 import type { paidFetchInput, planInput } from './schemas.js';
 
 /** Limits on the calls of a model, besides the policy of the client. */
@@ -49,10 +49,10 @@ function isPrivate(hostname: string): boolean {
 }
 
 /** Returns the request of a model. It follows no redirect, because a seller chose that address. */
-export function requestOf({ method, headers, body }: Request): RequestInit {
+export function requestOf({ method, headers, body }: Request) {
   return {
     method: method ?? (body === undefined ? 'GET' : 'POST'),
-    redirect: 'manual',
+    redirect: 'manual' as const,
     ...(headers === undefined ? {} : { headers }),
     ...(body === undefined ? {} : { body }),
   };
@@ -60,17 +60,25 @@ export function requestOf({ method, headers, body }: Request): RequestInit {
 
 /** Calls an address, and pays for it. Rejects with the errors of `client.fetch`. */
 export async function paidFetch(
-  client: Pick<Client, 'fetch'>,
+  client: Pick<Client, 'fetch' | 'receipts'>,
   input: InferOutput<typeof paidFetchInput>,
   limits: CallLimits,
   signal: AbortSignal | undefined,
 ): Promise<ToolResult> {
   const { idempotencyKey } = input;
-  const response = await client.fetch(input.url, {
-    ...requestOf(input),
-    ...(signal === undefined ? {} : { signal }),
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-  });
+  const request = requestOf(input);
+  const isOpen = () => isPaymentOpen(client, input.url, request.method);
+  let response: Response;
+  try {
+    response = await client.fetch(input.url, {
+      ...request,
+      ...(signal === undefined ? {} : { signal }),
+      ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    });
+  } catch (error) {
+    if (signal?.aborted === true || isExactChangeError(error) || !(await isOpen())) throw error;
+    return { ok: false, funds: 'uncertain', error: openPayment(NO_ANSWER) };
+  }
   // Wait before the body is read: from then on the answer counts as delivered, and the model may
   // ask for it again, and pay again, if the wait is cut off.
   await settledSoon(response, signal);
@@ -78,12 +86,14 @@ export async function paidFetch(
   const receipt = receiptOf(response);
   const { host } = new URL(input.url);
   const location = response.headers.get('location');
-  const funds = fundsOf(receipt);
   const reason =
     body.end === 'whole'
       ? `The seller answered with status ${response.status}.`
       : `The answer of the seller ${body.end}.`;
   const ok = response.ok && body.end === 'whole';
+  const isEarlierOpen = !ok && receipt === undefined && (await isOpen());
+  const funds = isEarlierOpen ? 'uncertain' : fundsOf(receipt);
+  const error = isEarlierOpen ? openPayment(reason) : requestFailed(reason, funds);
   return {
     ok,
     funds,
@@ -91,7 +101,7 @@ export async function paidFetch(
       ...{ status: response.status, host, bodyBytes: body.bytes },
       ...(receipt === undefined ? {} : { receipt: receiptData(receipt) }),
     },
-    ...(ok ? {} : { error: requestFailed(reason, funds) }),
+    ...(ok ? {} : { error }),
     untrusted: fenced(
       host,
       `${location === null ? '' : `location: ${location}\n`}${body.text}`,
@@ -111,6 +121,12 @@ const WHAT_LEFT: Readonly<Record<Funds, string>> = {
 /** @param reason - A sentence that says why the answer is no success. */
 function requestFailed(reason: string, funds: Funds): ToolError {
   return { code: 'request_failed', message: `${reason} ${WHAT_LEFT[funds]}`, retry: 'never' };
+}
+
+/** The same error for a call whose earlier equal call has an open payment: {@link isPaymentOpen}. */
+function openPayment(reason: string): ToolError {
+  const message = `${reason} ${OPEN_PAYMENT} Make the same call again.`;
+  return { code: 'request_failed', message, retry: 'same' };
 }
 
 /** The beginning of a body. */

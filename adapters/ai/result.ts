@@ -42,16 +42,17 @@ export function abortedResult(): ToolResult {
   return { ok: false, funds: 'uncertain', error };
 }
 
+/** Why a request without an answer failed. */
+export const NO_ANSWER =
+  'The request failed: the address is wrong, or its server cannot be reached.';
+
 /**
  * Turns an error into the result of a tool. Only errors of the library are shown, because other
  * errors may quote a server. No model reads the answer of an error, so its body is cancelled.
  */
 export function failure(error: unknown, fence: Fence): ToolResult {
-  if (!isExactChangeError(error)) {
-    const message =
-      'The request failed: the address is wrong, or its server cannot be reached. Nothing was paid for it.';
-    return refusal('request_failed', message);
-  }
+  if (!isExactChangeError(error))
+    return refusal('request_failed', `${NO_ANSWER} Nothing was paid for it.`);
   const { code, message, funds, retry, details } = error;
   cancel(error.response).catch(() => undefined);
   const texts = [...textsIn(error.untrusted, true), ...textsIn(details)];

@@ -1,3 +1,4 @@
+import type { Client } from '../../src/client.js';
 import type { Funds } from '../../src/errors.js';
 import { bounded } from '../../src/internal/abort.js';
 import { receiptOf, settled, type Receipt } from '../../src/receipt.js';
@@ -15,6 +16,31 @@ export async function settledSoon(
     settled(response, { signal: until }),
   );
   return decided.catch(() => receiptOf(response));
+}
+
+/** Says that a failed call is open all the same: see {@link isPaymentOpen}. */
+export const OPEN_PAYMENT =
+  'This call paid nothing, but the payment of an earlier equal call may still land.';
+
+/**
+ * Whether the payment of an earlier equal call may still land. It is asked about a call that has
+ * failed without a payment: an agent that reads that the funds are untouched may buy elsewhere. A
+ * journal that cannot be read may hold such a payment.
+ */
+export async function isPaymentOpen(
+  client: Pick<Client, 'receipts'>,
+  url: string,
+  method: string,
+): Promise<boolean> {
+  const callOf = (of: Pick<Receipt, 'url' | 'method'>) =>
+    `${of.method.toUpperCase()} ${new URL(of.url).href.replace(/#.*/s, '')}`;
+  try {
+    for await (const receipt of client.receipts({ state: 'uncertain' }))
+      if (callOf(receipt) === callOf({ url, method })) return true;
+    return false;
+  } catch {
+    return true;
+  }
 }
 
 /** Returns what happened to the money, by the state that the chain has shown. */

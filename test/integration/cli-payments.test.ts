@@ -279,6 +279,39 @@ describe('exact-change fetch that ends while its payment is open', () => {
     expect(await spent(wallet)).toBe(1);
   });
 
+  it('says of no repeated call that nothing was paid', async () => {
+    const wallet = await buyer({ USDC: '1' });
+    const paid: IncomingMessage[] = [];
+    let isFailing = false;
+    const seller = await startSeller((request, response) => {
+      if (isFailing) return void response.writeHead(500).end();
+      if (isPaid(request)) paid.push(request);
+      else answerTerms(response, envelopeV2([offerOf(sandbox)]));
+    });
+    const args = ['--json', 'fetch', '-y', seller.url];
+    for (const times of [1, 2]) {
+      const run = command.start(args, wallet);
+      await until('the seller has the payment', () => paid.length === times || undefined);
+      run.child.kill('SIGINT');
+      const { code, stdout } = await run.ended;
+      expect({ code, object: JSON.parse(stdout) as unknown }).toMatchObject({
+        ...{ code: 75, object: { funds: 'uncertain', open: [{ kind: 'payment' }] } },
+      });
+    }
+    isFailing = true;
+    const refused = await command.run(args, wallet);
+    expect(JSON.parse(refused.stdout)).toMatchObject({ status: 500, funds: 'uncertain' });
+    await seller.close();
+    const lost = await command.run(args, wallet);
+    expect({ code: lost.code, object: JSON.parse(lost.stdout) as unknown }).toMatchObject({
+      ...{ code: 75, object: { funds: 'uncertain' } },
+    });
+    for (const { stdout, stderr } of [refused, lost])
+      expect(stdout + stderr).not.toMatch(/nothing was/i);
+    await settle(sandbox, paid[0]!);
+    expect(await spent(wallet)).toBe(1);
+  });
+
   it('is found by resume after kill -9, and does not pay again', async () => {
     const wallet = await buyer({ USDC: '1' });
     const seller = await silentSeller(true);

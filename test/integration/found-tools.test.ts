@@ -1,13 +1,22 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Client } from 'exact-change';
 import { agentTools } from 'exact-change/ai';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
-import { offerOf, settle } from '../helpers/settling.js';
+import { answerTerms, isPaid, sellerOfTest, startSeller, type Seller } from '../helpers/seller.js';
+import { answer, offerOf, settle } from '../helpers/settling.js';
 import { timesSpent } from '../helpers/spends.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
+
+function paidFetchOf(client: Client) {
+  const tools = agentTools(client, { privateHosts: true });
+  const tool = tools.find(({ name }) => name === 'paid_fetch');
+  if (tool === undefined) throw new Error('There is no tool paid_fetch.');
+  return tool;
+}
 
 /** The paid_fetch tool of a wallet with 1 USDC, and its seller. */
 async function buyerAt(sell: Parameters<typeof startSeller>[0]) {
@@ -18,10 +27,7 @@ async function buyerAt(sell: Parameters<typeof startSeller>[0]) {
   );
   onTestFinished(() => seller.close());
   const payer = await payerOn(sandbox, { USDC: '1' });
-  const tool = agentTools(payer.client, { privateHosts: true }).find(
-    ({ name }) => name === 'paid_fetch',
-  );
-  if (tool === undefined) throw new Error('There is no tool paid_fetch.');
+  const tool = paidFetchOf(payer.client);
   return {
     payer,
     buy: (signal?: AbortSignal) => tool.run({ url: seller.url }, { signal }),
@@ -69,4 +75,36 @@ describe('the paid_fetch tool', () => {
     await settling;
     expect(await spent()).toBe(1);
   });
+
+  it.each([
+    ['answers with a failure', (_: unknown, response: ServerResponse) => answer(response, 500, {})],
+    ['breaks off', (_: unknown, response: ServerResponse) => response.destroy()],
+  ] as const)(
+    'says that nothing was paid only if no earlier payment may land: the seller %s',
+    async (_, fail) => {
+      let kept: IncomingMessage | undefined;
+      let isFailing = true;
+      const seller = await sellerOfTest((request, response) => {
+        if (isFailing) return void fail(request, response);
+        if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
+        kept = request;
+        response.destroy();
+      });
+      const payer = await payerOn(sandbox, { USDC: '1' });
+      const tool = paidFetchOf(payer.client);
+      const buy = () => tool.run({ url: `${seller.url}#part` });
+      expect(await buy()).toMatchObject({ funds: 'untouched', error: { retry: 'never' } });
+      isFailing = false;
+      expect(await buy()).toMatchObject({ funds: 'uncertain', error: { retry: 'same' } });
+      isFailing = true;
+      const { ok, funds, error } = await buy();
+      expect({ ok, funds, code: error?.code, retry: error?.retry }).toEqual({
+        ...{ ok: false, funds: 'uncertain', code: 'request_failed', retry: 'same' },
+      });
+      expect(error?.message).toContain('an earlier equal call may still land');
+      if (kept === undefined) throw new Error('The seller got no payment.');
+      await settle(sandbox, kept);
+      expect(await timesSpent(sandbox, payer, 'USDC')).toBe(1);
+    },
+  );
 });

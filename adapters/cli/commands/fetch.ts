@@ -8,7 +8,7 @@ import {
   type PayingRequestInit,
   type Receipt,
 } from 'exact-change';
-import { fundsOf, settledSoon } from '../../receipts/outcome.js';
+import { fundsOf, isPaymentOpen, OPEN_PAYMENT, settledSoon } from '../../receipts/outcome.js';
 import { approveOnTerminal } from '../approve.js';
 import { withClient } from '../client.js';
 import { failureReport } from '../failure.js';
@@ -55,7 +55,7 @@ export const fetchCommand: Command<FetchFlags> = async (invocation) => {
         client.on('*', interruption.listener);
         if (progress !== undefined) client.on('*', progress.listener);
         progress?.step(`asking ${call.url.host}`);
-        if (flags.dryRun !== true) return pay(client.fetch, call, invocation, interruption);
+        if (flags.dryRun !== true) return pay(client, call, invocation, interruption);
         const plan = await client.plan(call.url, call.init).catch(dropAnswer);
         return { json: { plan }, text: planText(plan, network) };
       },
@@ -86,20 +86,27 @@ interface Call {
 }
 
 async function pay(
-  fetch: Client['fetch'],
+  client: Client,
   { url, init, sink }: Call,
   { flags }: Invocation<FetchFlags>,
   interruption: Interruption,
 ): Promise<Report> {
   const { signal } = interruption;
+  const isOpen = () => isPaymentOpen(client, url.href, init.method ?? 'GET');
   const call = new AbortController();
   const end = () => call.abort(signal.reason);
   if (signal.aborted) end();
   signal.addEventListener('abort', end);
+  const reportOf = async (answer: Response, body?: object, receipt?: Receipt): Promise<Report> => {
+    const report = answered(answer, body, receipt, flags);
+    return receipt === undefined && answer.status >= 400 && (await isOpen())
+      ? { ...report, funds: 'uncertain', notes: [...(report.notes ?? []), EARLIER] }
+      : report;
+  };
   let response: Response | undefined;
   let timer: NodeJS.Timeout | undefined;
   try {
-    response = await fetch(url, { ...init, signal: call.signal }).catch(dropAnswer);
+    response = await client.fetch(url, { ...init, signal: call.signal }).catch(dropAnswer);
     if (flags.json === true) {
       // An answer counts as delivered once it is read, and --json prints it at the end. A command
       // that is killed in the wait for the chain must not have read it. Ctrl-C ends only the wait,
@@ -108,17 +115,18 @@ async function pay(
       await settledSoon(response, signal);
       if (signal.aborted) timer = setTimeout(end, BODY_MS);
       else signal.addEventListener('abort', end);
-      return answered(response, await bodyJson(response), receiptOf(response), flags);
+      return await reportOf(response, await bodyJson(response), receiptOf(response));
     }
     if (flags.include === true) await sink.write(headText(response));
     const body = await sink.pipe(response);
-    return answered(response, body, await settledSoon(response, signal), flags);
+    return await reportOf(response, body, await settledSoon(response, signal));
   } catch (error) {
     const receipt = response === undefined ? undefined : await settledSoon(response, signal);
     if (receipt !== undefined) return withoutAnswer(error, receipt);
     // An error of the library knows more than the interruption.
+    if (isExactChangeError(error)) return failureReport(error);
     return (
-      (isExactChangeError(error) ? undefined : interruption.openReport()) ?? failureReport(error)
+      interruption.openReport() ?? ((await isOpen()) ? whileOpen(error) : failureReport(error))
     );
   } finally {
     clearTimeout(timer);
@@ -154,11 +162,26 @@ const WHAT_LEFT: Readonly<Record<Funds, string>> = {
   spent: 'It was paid',
 };
 
+const EARLIER = `${OPEN_PAYMENT} Run the same command again, or exact-change resume, which asks the chain.`;
+
+/** Returns the report of a failed call while the payment of an earlier equal call is open. */
+function whileOpen(error: unknown): Report {
+  const report = withoutOutcome(error);
+  return {
+    ...report,
+    ...{ exit: 'uncertain', funds: 'uncertain', notes: [...(report.notes ?? []), EARLIER] },
+  };
+}
+
+/** As `failureReport`, for a failed call that may be paid. */
+function withoutOutcome(error: unknown): Report {
+  // Ctrl-C itself says that nothing was signed.
+  return failureReport(error instanceof Interrupted ? new Interrupted('Interrupted.') : error);
+}
+
 /** Returns the report of a call with a payment and an incomplete answer. */
 function withoutAnswer(error: unknown, receipt: Receipt): Report {
-  // Ctrl-C itself says that nothing was signed.
-  const cause = error instanceof Interrupted ? new Interrupted('Interrupted.') : error;
-  const { exit = 'failed', json, notes = [] } = failureReport(cause);
+  const { exit = 'failed', json, notes = [] } = withoutOutcome(error);
   const funds = fundsOf(receipt);
   const outcome = `${WHAT_LEFT[funds]}, and the answer did not come whole.`;
   return {

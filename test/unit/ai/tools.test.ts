@@ -33,6 +33,7 @@ function run(
 
 const answering = (body: BodyInit, init?: ResponseInit): Partial<ToolClient> => ({
   fetch: async () => new Response(body, init),
+  async *receipts() {},
 });
 
 describe('a tool for a model', () => {
@@ -52,6 +53,17 @@ describe('a tool for a model', () => {
         funds: 'untouched',
         error: { code: 'address_refused' },
       });
+  });
+
+  it.each([
+    [{ privateHosts: 'false' }, 'privateHosts'],
+    [{ approveSwap: true }, 'approveSwap'],
+    [{ maxAnswer: -1 }, 'maxAnswer'],
+  ])('refuses the wrong options %j at once', (options, option) => {
+    const client = { swap: () => undefined } as unknown as ToolClient;
+    expect(() => agentTools(client, options as unknown as ToolOptions)).toThrow(
+      expect.objectContaining({ code: 'invalid_option', details: { option } }),
+    );
   });
 
   it('stops reading a body that never ends, and returns its beginning', async () => {
