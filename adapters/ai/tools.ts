@@ -2,7 +2,6 @@ import { toJsonSchema } from '@valibot/to-json-schema';
 import * as v from 'valibot';
 import type { Client } from '../../src/client.js';
 import { isExactChangeError } from '../../src/errors.js';
-import { parseBoolean } from '../../src/config/parse-options.js';
 import { untilAborted } from '../../src/internal/abort.js';
 import { refuse, refuseUnknown } from '../../src/internal/options.js';
 import { isRecord } from '../../src/internal/record.js';
@@ -75,10 +74,10 @@ interface Context extends CallLimits {
 export function agentTools(client: ToolClient, options: ToolOptions = {}): readonly AgentTool[] {
   checkClient(client, 'swap');
   refuseUnknown(options, ['maxAnswer', 'privateHosts', 'approveSwap']);
-  const { maxAnswer = 20_000, approveSwap = () => true } = options;
-  const privateHosts = parseBoolean('privateHosts', options.privateHosts ?? false);
+  const { maxAnswer = 20_000, privateHosts = false, approveSwap = () => true } = options;
   if (!Number.isInteger(maxAnswer) || maxAnswer < 0)
     throw refuse('maxAnswer', 'must be a whole number of characters.');
+  if (typeof privateHosts !== 'boolean') throw refuse('privateHosts', 'must be true or false.');
   if (typeof approveSwap !== 'function') throw refuse('approveSwap', 'must be a function.');
   const context: Context = { client, maxAnswer, privateHosts, approveSwap };
   return [
