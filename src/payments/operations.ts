@@ -18,6 +18,7 @@ import { swapCounted } from './execute/counted-swap.js';
 import { claimsReleased, untilGivenUp } from './execute/release-claim.js';
 import { runSwap } from './execute/run-swap.js';
 import { recordSwaps } from './execute/swap-record.js';
+import { workOnceToppedUp } from './once-topped-up.js';
 import { checkBalances, checkDecimals } from './plan/check-balances.js';
 import { usesOf } from './plan/plan.js';
 import type { WorstPrice } from './plan/quote-within.js';
@@ -52,9 +53,10 @@ export async function swap(
   const { inputMint, outputMint: mint } = resolved;
   const attempt = { id: newId(context), url: `swap:${inputMint}/${mint}`, mint };
   const swapping = counted
-    ? swapCounted(context, attempt, signal, (reservation) =>
-        runSwap(context, { ...task, ...recordSwaps(context, reservation, signal) }),
-      )
+    ? swapCounted(context, attempt, signal, (reservation) => {
+        const recorded = { ...task, ...recordSwaps(context, reservation, signal) };
+        return workOnceToppedUp(context, () => runSwap(context, recorded), signal);
+      })
     : runSwap(context, task);
   const swapped = await untilGivenUp(context, swapping, signal);
   return { ...swapped.record, feeLamports: swapped.feeLamports.toString() };

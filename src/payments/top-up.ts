@@ -6,19 +6,18 @@ import { withJitter } from '../internal/backoff.js';
 import { sinceThen } from '../internal/runtime.js';
 import type { TopUp } from '../policy/top-up.js';
 import { associatedTokenAddress } from '../solana/tokens/accounts.js';
-import type { Address } from '../solana/types.js';
 import { newId, type PaymentContext } from './context.js';
 import { approvalFor } from './execute/ask-approval.js';
 import { swapCounted } from './execute/counted-swap.js';
-import { swapLock } from './execute/fund.js';
 import { swapFromBest } from './execute/swap-and-hold.js';
+import { swapLock, topUpUrl } from './once-topped-up.js';
 import { findFunding, type Funding } from './plan/funding.js';
 import { readHoldings } from './plan/holdings.js';
 import { knownAvailable } from './plan/offer-accounts.js';
 import { planOfSwap } from './plan/plan.js';
 import { minSwapOf } from './plan/usd-price.js';
 import { finishOpenSwaps } from './reconcile/open-swaps.js';
-import { attemptsInState, resumeOnce } from './reconcile/resume-once.js';
+import { resumeOnce } from './reconcile/resume-once.js';
 
 // A top-up that failed or brought too little has a reason that lasts, so the next top-up waits.
 const FIRST_REST_MS = 60_000;
@@ -120,31 +119,4 @@ async function topUp(
   };
   await untilAborted(Promise.all([context.ready(), resumeOnce(context)]), signal);
   return locks.hold([swapLock(mint)], bring, [signal]);
-}
-
-function topUpUrl(mint: Address): string {
-  return `top-up:${mint}`;
-}
-
-/**
- * Asks for budget. If no cap has room, asks once more when the top-ups that count have ended, in
- * any process: a top-up under way counts with its bound, which is more than it takes in the end. A
- * top-up that waits for approval counts nothing yet, so it is not waited for: a person may take
- * long.
- */
-export function onceToppedUp<T>(
-  context: PaymentContext,
-  ask: () => Promise<T>,
-  signal: AbortSignal | undefined,
-): Promise<T> {
-  const { config, locks, closing } = context;
-  return ask().catch(async (error: unknown) => {
-    const { topUp } = config.policy;
-    if (topUp === undefined || !isExactChangeError(error, 'budget_exhausted')) throw error;
-    const url = topUpUrl(topUp.mint);
-    const reserved = await attemptsInState(context, 'reserved');
-    if (reserved.some((attempt) => attempt.url === url && attempt.swapping !== undefined))
-      await locks.hold([swapLock(topUp.mint)], () => Promise.resolve(), [signal, closing.signal]);
-    return ask();
-  });
 }

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Attempt } from '../../src/journal/types.js';
 import { knownWallet } from '../../src/journal/registry.js';
-import { mintLock, swapLock } from '../../src/payments/execute/fund.js';
+import { mintLock } from '../../src/payments/execute/fund.js';
 import { LAMPORTS_LOCK } from '../../src/payments/execute/land-exclusively.js';
+import { swapLock } from '../../src/payments/once-topped-up.js';
 import { buy } from './caller.js';
 import { order } from './order.js';
 import { buyByService } from './service-caller.js';

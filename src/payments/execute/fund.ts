@@ -62,13 +62,8 @@ export async function fundPayment(
       await untilAborted(context.journal.put(task.reservation.attempt), signal);
       throw tooLittleHeld(ownerOf(context), offer, facts, false);
     }
-    // The call that swaps into this mint holds the lock. Other calls wait for it, and mostly find
-    // enough tokens then.
-    const work = context.locks.hold(
-      [swapLock(offer.mint)],
-      async () => (await swapEngine(signal)).swapAndHold(context, choice, task),
-      [signal, context.closing.signal],
-    );
+    const engine = swapEngine(signal);
+    const work = engine.then(({ swapInTurn }) => swapInTurn(context, choice, task));
     return await untilAborted(work, signal).catch((error: unknown) => {
       // Release the hold that the work may still take, because no call is left to spend it.
       work.then(() => context.ledger.release(facts.source, id)).catch(() => undefined);
@@ -79,11 +74,6 @@ export async function fundPayment(
     if (stillWaiting > 0n) neededByMint.set(offer.mint, stillWaiting);
     else neededByMint.delete(offer.mint);
   }
-}
-
-/** Returns the name of the lock for finding and making a swap into a mint. */
-export function swapLock(mint: Address): string {
-  return `swap ${mint}`;
 }
 
 /** Returns the name of the lock for moving a mint's tokens out of the wallet or into it. */

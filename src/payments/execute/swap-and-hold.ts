@@ -5,6 +5,7 @@ import type { Taken } from '../../journal/account-balance.js';
 import { WSOL_MINT } from '../../network.js';
 import type { Address } from '../../solana/types.js';
 import { ownerOf, type PaymentContext } from '../context.js';
+import { swapLock, workOnceToppedUp } from '../once-topped-up.js';
 import { concernsCandidate } from '../plan/candidate-queue.js';
 import { requestFor } from '../plan/ask-ahead.js';
 import type { Choice } from '../plan/choose.js';
@@ -27,7 +28,27 @@ const SHRINK = 4n;
 // Swap once more if other payments took the wallet's tokens before the swap had landed.
 const MAX_SWAPS = 2;
 
-export async function swapAndHold(
+/**
+ * Swaps for a payment, and holds its tokens. The call that swaps into this mint holds the lock.
+ * Other calls wait for it, and mostly find enough tokens then. While a call waits for a top-up, it
+ * does not hold the lock.
+ */
+export function swapInTurn(
+  context: PaymentContext,
+  choice: Choice,
+  task: FundTask,
+): Promise<HeldFunds> {
+  const { locks, closing } = context;
+  const { signal } = task;
+  const swap = () =>
+    locks.hold([swapLock(choice.offer.mint)], () => swapAndHold(context, choice, task), [
+      signal,
+      closing.signal,
+    ]);
+  return workOnceToppedUp(context, swap, signal);
+}
+
+async function swapAndHold(
   context: PaymentContext,
   choice: Choice,
   task: FundTask,
