@@ -12,6 +12,7 @@ import type { SwapQuote } from '../../swaps/types.js';
 import { shownAmount } from '../../network.js';
 import { ownerOf, type PaymentContext } from '../context.js';
 import { costFor } from '../attempt-receipt.js';
+import { workOnceToppedUp } from '../once-topped-up.js';
 import { swapBound } from './swap-bound.js';
 import { checkCaps } from './check-caps.js';
 import { checkRequest } from './check-request.js';
@@ -49,16 +50,18 @@ export async function makePlan(
   await checkRequest(context.config.policy, call, unpaid, place.url);
   await context.ready(call.signal);
   const { host } = new URL(place.url);
-  const choice = await choose(context, terms, {
-    host,
-    signal: call.signal,
-    quote: true,
-  });
-  const plan = async () => {
-    await checkCaps(context, spendOf(choice, host), choice.funding, call.signal);
-    return planOf(context, place, choice, choice.funding, call.signal);
+  const { signal } = call;
+  const choosing = async () => {
+    const choice = await choose(context, terms, { host, signal, quote: true });
+    await checkCaps(context, spendOf(choice, host), choice.funding, signal);
+    return choice;
   };
-  return untilAborted(plan(), call.signal);
+  const plan = async () => {
+    // Choose again after a top-up, because it may have brought the tokens of a planned swap.
+    const choice = await workOnceToppedUp(context, choosing, signal);
+    return planOf(context, place, choice, choice.funding, signal);
+  };
+  return untilAborted(plan(), signal);
 }
 
 /**
