@@ -15,6 +15,7 @@ from .._kernel.task import Steps
 from .._solana.address import Address
 from .context import PaymentContext
 from .landing import SwapHooks
+from .once_topped_up import work_once_topped_up
 from .quote_within import WorstPrice
 from .reconcile.swap_end import Swapped
 from .reservation import Reservation
@@ -40,7 +41,7 @@ def counted_swap(
             on_signed=reservation.record_swap, on_decided=reservation.end_swap
         )
         task = SwapTask(request, on_record, on_planned=on_planned, worst=worst)
-        return run_swap(context, task)
+        return work_once_topped_up(context, lambda: run_swap(context, task), signal)
 
     url = f"swap:{request.input_mint}/{request.output_mint}"
     return swap_counted(context, context.new_id(), url, request.output_mint, work)

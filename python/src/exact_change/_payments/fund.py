@@ -22,6 +22,7 @@ from .find_swap import find_swap
 from .funds import Funding
 from .landing import mint_lock, swap_lock
 from .offer_accounts import OfferFacts, fresh_in, known_available, read_offer_accounts
+from .once_topped_up import work_once_topped_up
 from .reconcile.open_swaps import finish_open_swaps
 from .reconcile.swap_end import Swapped
 from .reservation import Reservation
@@ -111,13 +112,16 @@ class _Fund:
     def _swap_in_turn(self) -> Steps[HeldFunds]:
         """Swaps under the lock of swaps into this mint.
 
-        Other calls wait for the lock, and then mostly find enough tokens.
+        Other calls wait for the lock, and then mostly find enough tokens. While a call waits for a
+        top-up, it does not hold the lock.
         """
         context, mint = self._context, self._choice.offer.mint
         signals = [self._signal, context.closing]
-        work: Task[HeldFunds] = yield from start(
-            context.locks.hold([swap_lock(mint)], self._swap_and_hold, signals)
-        )
+
+        def swap() -> Steps[HeldFunds]:
+            return context.locks.hold([swap_lock(mint)], self._swap_and_hold, signals)
+
+        work: Task[HeldFunds] = yield from start(work_once_topped_up(context, swap, self._signal))
         try:
             return (yield from join(work, self._signal))
         except Exception:

@@ -15,11 +15,11 @@ from .context import PaymentContext
 from .costs import first_receipt
 from .fund import FundTask, fund_payment, hold_for
 from .funds import Funding
+from .once_topped_up import once_topped_up
 from .plan import Place, Plan, plan_of
 from .reservation import Reservation
 from .signing import sign_payment
 from .task import PayTask
-from .top_up import once_topped_up
 
 
 def prepare_payment(

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Callable, TypeVar
-
 from .._base.backoff import with_jitter
 from .._base.runtime import since_then
 from .._events import Emit
-from .._kernel.signals import Signal
-from .._kernel.steps import all_of, done, quiet, start, until_aborted
+from .._kernel.steps import all_of, quiet, start, until_aborted
 from .._kernel.task import Steps
 from .._policy.top_up import TopUp
 from .._solana.address import Address
 from .._solana.tokens import associated_token_address
-from ..errors import ExactChangeError, is_code
+from ..errors import ExactChangeError
 from .approval import Approval
 from .best_swap import SwapOnRecord, Wanted, swap_from_best
 from .context import PaymentContext
@@ -23,15 +20,14 @@ from .funds import Funding
 from .holdings import read_holdings
 from .landing import swap_lock
 from .offer_accounts import OfferFacts, known_available
+from .once_topped_up import top_up_url
 from .plan import Place, Plan, plan_of_swap
 from .prices import at_par
 from .reconcile.open_swaps import finish_open_swaps
-from .reconcile.orphans import attempts_in_state
 from .reconcile.resume import resume_once
 from .reconcile.swap_end import Swapped
 from .reservation import Reservation
 
-T = TypeVar("T")
 # Pause after a top-up that failed or brought too little, because its reason mostly lasts. It
 # doubles with each failure.
 _FIRST_REST_MS = 60_000
@@ -62,32 +58,6 @@ def keep_topped_up(context: PaymentContext) -> Steps[None]:
         state.running = None
 
     running.then(ended)
-
-
-def once_topped_up(
-    context: PaymentContext, ask: Callable[[], Steps[T]], signal: Signal | None
-) -> Steps[T]:
-    """Asks; if a cap refuses, asks once more after a running top-up of any process has ended.
-
-    A running top-up counts with its bound, and may cost less in the end. A top-up that waits for
-    approval is not waited for: it does not count yet, and a person may take long.
-    """
-    rule = context.config.policy.top_up
-    try:
-        return (yield from ask())
-    except ExactChangeError as error:
-        if rule is None or not is_code(error, "budget_exhausted"):
-            raise
-    mint = rule.pinned.mint
-    reserved = yield from attempts_in_state(context, "reserved")
-    if any(attempt["url"] == _url_of(mint) and "swapping" in attempt for attempt in reserved):
-        locks = [swap_lock(mint)]
-        yield from context.locks.hold(locks, lambda: done(None), [signal, context.closing])
-    return (yield from ask())
-
-
-def _url_of(mint: Address) -> str:
-    return f"top-up:{mint}"
 
 
 def _source_of(context: PaymentContext, rule: TopUp) -> Address:
@@ -146,7 +116,7 @@ def _top_up(context: PaymentContext, rule: TopUp, id_: str, emit: Emit) -> Steps
 
         smallest = at_par(pinned.decimals).amount_of(context.config.policy.min_swap)
         wanted = Wanted(pinned.mint, min(to, available + smallest), find, is_beside=True)
-        url = _url_of(pinned.mint)
+        url = top_up_url(pinned.mint)
         place = Place(url, "SWAP", 0, "")
 
         def swap(reservation: Reservation) -> Steps[Swapped]:
