@@ -32,6 +32,8 @@ def swap(client: Client, _: str) -> Any:
         pytest.param(0.005, lambda client, url: client.get(url), id="a payment without room"),
         pytest.param(0.0105, lambda client, url: client.get(url), id="a payment, but no swap"),
         pytest.param(0.0002, swap, id="a counted swap"),
+        pytest.param(0.005, lambda client, url: client.plan(url), id="a plan without room"),
+        pytest.param(0.0105, lambda client, url: client.plan(url), id="a plan, but no swap"),
     ],
 )
 def test_waits_for_a_top_up_that_counts_against_the_caps(

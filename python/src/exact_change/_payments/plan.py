@@ -19,6 +19,7 @@ from .choose import Choice, choose
 from .context import PaymentContext
 from .costs import cost_for
 from .funds import Funding
+from .once_topped_up import work_once_topped_up
 from .request_checks import check_origin
 from .swap_cost import SwapTaking, swap_bound
 
@@ -105,8 +106,14 @@ def make_plan(
         return Plan(*place[:3], None, None, None, None, (), "0", caps)
     check_origin(place.url)
     yield from context.ready(signal)
-    choice = yield from choose(context, terms, place.host, signal, quote=True)
-    yield from check_caps(context, choice.spend(place.host), choice.funding, signal)
+
+    def choose_within_caps() -> Steps[Choice]:
+        choice = yield from choose(context, terms, place.host, signal, quote=True)
+        yield from check_caps(context, choice.spend(place.host), choice.funding, signal)
+        return choice
+
+    # Choose again after a top-up, because it may have brought the tokens of a planned swap.
+    choice = yield from work_once_topped_up(context, choose_within_caps, signal)
     return (yield from plan_of(context, place, choice, choice.funding, signal))
 
 
