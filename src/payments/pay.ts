@@ -115,8 +115,9 @@ export async function asPurchase<T extends Response | undefined>(
   { idempotencyKey, repeatable = false }: CallOptions,
   buy: (buying: Buying) => Promise<T>,
 ): Promise<T | Response> {
-  // After a redirect, the terms belong to the last URL, so the paid request goes there.
-  const url = unpaid === undefined || unpaid.url === '' ? call.url : unpaid.url;
+  // After a redirect, the terms belong to the last URL, so the paid request goes there. No request
+  // shows its fragment.
+  const url = (unpaid?.url || call.url).replace(/#.*/s, '');
   const startedAt = context.config.runtime.now();
   const id = newId(context);
   const emit = context.events.emitter(id);

@@ -241,6 +241,27 @@ describe('a call with terms that an earlier call brought', () => {
   });
 });
 
+describe('a Request with a fragment', () => {
+  const copied = (answer: Response) => new Response(answer.body, answer);
+  it.each<[string, ClientOptions, (answer: Response) => Response, string[]]>([
+    ['is paid ahead', {}, (answer) => answer, ['paid']],
+    ['has an answer without an address', { presign: false }, copied, ['unpaid', 'paid']],
+  ])('goes out itself, as a runtime keeps more in it: %s', async (_, options, change, second) => {
+    const seller = await selling([serve]);
+    let last: unknown;
+    const spy: typeof fetch = async (input, init) => {
+      last = input;
+      const answer = await fetch(input, init);
+      return answer.status === 402 ? change(answer) : answer;
+    };
+    const { client } = await knownTo(seller, { ...options, fetch: spy });
+    const request = new Request(`${seller.url}/#part`);
+    expect((await client.fetch(request)).status).toBe(200);
+    expect(shown(seller)).toEqual(['unpaid', 'paid', ...second]);
+    expect(last).toBe(request);
+  });
+});
+
 describe('a payment ahead that is refused before its signature', () => {
   it('is not requested again in the same call when approve refuses it', async () => {
     const seller = await selling([serve]);
