@@ -35,8 +35,8 @@ export async function payByTerms(
     () => true,
     () => false,
   );
-  throwIfAborted(call.signal);
-  if (!isReplayable) return undefined;
+  // After an abort too, fetch gets the body, which it cancels without sending it.
+  if (!isReplayable || call.signal?.aborted === true) return undefined;
   const sign = signFor(context);
   // Never swap ahead, even if another call takes the tokens first: the terms may have changed.
   const signAhead = signFor({ ...context, config: { ...context.config, autoSwap: false } });

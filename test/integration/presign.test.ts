@@ -241,6 +241,55 @@ describe('a call with terms that an earlier call brought', () => {
   });
 });
 
+describe('a body that its caller aborts while it is read to be paid ahead', () => {
+  const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+  type Chunks = AsyncGenerator<Uint8Array, undefined>;
+  /** Yields chunks for ever, and calls back before each, and once it is given up. */
+  async function* endless(before: () => void, givenUp: () => void): Chunks {
+    try {
+      for (;;) {
+        before();
+        await nextTurn();
+        yield new Uint8Array(100);
+      }
+    } finally {
+      givenUp();
+    }
+  }
+  const streamOf = (source: Chunks) =>
+    new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        const { value } = await source.next();
+        if (value !== undefined) controller.enqueue(value);
+      },
+      cancel: async () => void (await source.return(undefined)),
+    });
+  type Make = (url: string, source: Chunks) => [string | Request, object?];
+  // The DOM's types have neither `duplex` nor a body that is an iterable.
+  const streaming = (body: unknown): object => ({ method: 'POST', body, duplex: 'half' });
+
+  it.each<[string, Make]>([
+    ['a stream', (url, source) => [url, streaming(streamOf(source))]],
+    ['an iterable', (url, source) => [url, streaming(source)]],
+    ['a Request', (url, source) => [new Request(url, streaming(streamOf(source)))]],
+  ])('is cancelled as plain fetch cancels it: %s', async (_, make) => {
+    const seller = await selling([serve]);
+    const { client } = await knownTo(seller, {}, { method: 'POST', body: 'x' });
+    const controller = new AbortController();
+    let chunks = 0;
+    let isGivenUp = false;
+    const source = endless(
+      () => (chunks += 1) === 3 && controller.abort('enough'),
+      () => (isGivenUp = true),
+    );
+    const [input, init] = make(seller.url, source);
+    const calling = client.fetch(input, { ...init, signal: controller.signal });
+    await expect(calling).rejects.toBe('enough');
+    await until('its source is cancelled', () => isGivenUp || undefined, 5_000);
+    expect(shown(seller)).toEqual(['unpaid', 'paid']);
+  });
+});
+
 describe('a Request with a fragment', () => {
   const copied = (answer: Response) => new Response(answer.body, answer);
   it.each<[string, ClientOptions, (answer: Response) => Response, string[]]>([
