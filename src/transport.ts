@@ -174,10 +174,19 @@ export interface Transport {
   autoPay(request: AutoPayRequest, options?: TransportOptions): Promise<PaymentResult>;
 }
 
-/** @internal Whether a request brings signed bytes, which an equal one may have sent or recorded. */
-export function isSigned(request: object = {}): boolean {
+/** @internal What the signed bytes of a request are. With both, the service takes the payment. */
+export type Signed = 'swap' | 'payment';
+
+/** @internal Returns what signed bytes a request brings, if any. */
+export function signedIn(request: object = {}): Signed | undefined {
   const { signedSwap, signedPayment }: Partial<AutoPayRequest> = request;
-  return (signedSwap ?? signedPayment) !== undefined;
+  if (signedPayment !== undefined) return 'payment';
+  return signedSwap === undefined ? undefined : 'swap';
+}
+
+/** @internal Whether a request brings signed bytes, which an equal one may have sent or recorded. */
+export function isSigned(request?: object): boolean {
+  return signedIn(request) !== undefined;
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { ExactChangeError } from '../../src/errors.js';
 import { decodeUtf8 } from '../../src/internal/utf8.js';
 import { isDeeper, MAX_DEPTH } from '../../src/internal/depth.js';
+import type { Signed } from '../../src/transport.js';
 import type { Operation } from '../../src/wire/operations.js';
 import { errorOf, PROBLEM_TYPE, unusable } from '../../src/wire/problem.js';
 import { readAs } from '../../src/wire/read.js';
@@ -12,7 +13,7 @@ import { readAs } from '../../src/wire/read.js';
 export async function answerOf<A>(
   { path, response: schema }: Operation<unknown, A>,
   response: Response,
-  { sent }: { readonly sent: boolean },
+  sent: Signed | undefined,
 ): Promise<A> {
   if (response.status !== 200) throw await refusalOf(response, sent);
   const value = await jsonOf(response, 'application/json');
@@ -26,7 +27,7 @@ export async function answerOf<A>(
   });
 }
 
-async function refusalOf(response: Response, sent: boolean): Promise<ExactChangeError> {
+async function refusalOf(response: Response, sent: Signed | undefined): Promise<ExactChangeError> {
   const problem = await problemOf(response);
   if (problem === undefined)
     return unusable(

@@ -1,7 +1,7 @@
 import { bounded } from '../../src/internal/abort.js';
 import { createHttp } from '../../src/internal/http.js';
 import { refuse } from '../../src/internal/options.js';
-import { isSigned, type Transport, type TransportOptions } from '../../src/transport.js';
+import { signedIn, type Transport, type TransportOptions } from '../../src/transport.js';
 import { operations, type Operation } from '../../src/wire/operations.js';
 import { PROBLEM_TYPE, unusable } from '../../src/wire/problem.js';
 import { writeQuery } from '../../src/wire/query.js';
@@ -30,7 +30,7 @@ export function createRemote(settings: RemoteSettings): Transport {
       const answer = await call(operations.balance, { wallet, mint: mints }, options);
       const balances = Array.isArray(answer) ? answer : [answer];
       if (mints !== undefined && balances.length !== mints.length)
-        throw unusable('it has not one balance for each mint', false);
+        throw unusable('it has not one balance for each mint');
       return balances;
     },
     parsePayment: (parts, options) => call(operations.parsePayment, parts, options),
@@ -52,24 +52,23 @@ function createCall({
   maxBodyBytes,
   runtime,
 }: RemoteSettings): RemoteCall {
-  const common = { fetch, timeoutMs, maxBodyBytes, runtime };
-  const readHttp = createHttp({ ...common, peer: servicePeer({ sent: false }) });
-  // Send signed transactions only once: the chain shows if they arrived, another try does not.
-  const sendHttp = createHttp({ ...common, peer: servicePeer({ sent: true }), attempts: 1 });
   return async (operation, request, options) => {
     const body = asArriving(request);
-    const sent = isSigned(body);
+    const sent = signedIn(body);
     readRequest(operation, body);
     const { url, init } = requestOf(operation, baseUrl, body);
-    const timeoutError = () => servicePeer({ sent }).late(timeoutMs, 1);
+    const peer = servicePeer(sent);
+    // Send signed transactions only once: the chain shows if they arrived, another try does not.
+    const once = sent === undefined ? {} : { attempts: 1 };
+    const http = createHttp({ fetch, timeoutMs, maxBodyBytes, runtime, peer, ...once });
+    const timeoutError = () => peer.late(timeoutMs, 1);
     return bounded(timeoutMs, timeoutError, [options?.signal], async (signal) => {
-      const http = sent ? sendHttp : readHttp;
       const response = await http(url, {
         ...init,
         headers: { ...headers, accept: ACCEPTED, ...init.headers },
         signal,
       });
-      return answerOf(operation, response, { sent });
+      return answerOf(operation, response, sent);
     });
   };
 }

@@ -1,15 +1,17 @@
 import { TransportError, type ErrorInit } from '../../src/errors.js';
 import type { HttpPeer } from '../../src/internal/http.js';
+import type { Signed } from '../../src/transport.js';
 import { errorOf, unusable } from '../../src/wire/problem.js';
 import { problemOf } from './answer.js';
 
 /**
- * Returns the errors for failures of a service. `sent` means that the request had a signed
- * transaction: unless the service tells the transaction's fate, it may still land.
+ * Returns the errors for failures of a service. `sent` is what the request had signed: unless the
+ * service tells a swap's end, it may still land.
  */
-export function servicePeer({ sent }: { readonly sent: boolean }): HttpPeer {
-  const open = sent ? ({ funds: 'uncertain', retry: 'same' } as const) : {};
-  const advice = sent ? 'What was signed may still land: send the same again' : 'Try again';
+export function servicePeer(sent: Signed | undefined): HttpPeer {
+  const isSent = sent !== undefined;
+  const open = isSent ? ({ funds: 'uncertain', retry: 'same' } as const) : {};
+  const advice = isSent ? 'What was signed may still land: send the same again' : 'Try again';
   const unavailable = (said: string, init: ErrorInit<'service_unavailable'>) =>
     new TransportError(
       'service_unavailable',

@@ -20,7 +20,7 @@ export function transportWithTimeouts(transport: Transport, timeoutMs: number): 
           try {
             return await call(request, { ...options, signal });
           } catch (error) {
-            throw isExactChangeError(error) && isTrustedError(error.code, error, false)
+            throw isExactChangeError(error) && isTrustedError(error.code, error)
               ? error
               : invalidResponse(step, error);
           }

@@ -11,6 +11,7 @@ import {
 } from '../errors.js';
 import { isErrorCode } from '../errors/codes.js';
 import { errorOfCode } from '../errors/of-code.js';
+import type { Signed } from '../transport.js';
 import { detailsSchemas, wordsIn } from './details.js';
 import { digits, text } from './fields.js';
 import { untrusted as untrustedSchema } from './payment.js';
@@ -149,14 +150,14 @@ function headOf(code: ProblemCode): Pick<Problem, 'type' | 'title' | 'status'> {
  * Returns the error for a problem of a service: of the same class, with the same `code`, `details`
  * and `retry`. The message is ours; the service's own words are cleaned, and under `untrusted`.
  *
- * The service's claim about the funds counts only if it is `untouched`. With `sent`, this call gave
- * it a signed transaction, so that `swapped` and `uncertain` count too. A problem that claims more,
- * or that cannot be read, becomes `invalid_response`. After `sent` such an error leaves the funds
- * `uncertain`, because the transaction may still land.
+ * The service's claim about the funds counts only if it is `untouched`. `sent` is what this call
+ * gave it signed. After a swap, `swapped` and the swap's end count too; each other error leaves the
+ * funds `uncertain`, because what was signed may still land. A problem that claims more, or that
+ * cannot be read, becomes `invalid_response`.
  */
 export function errorOf(
   value: unknown,
-  { sent = false }: { readonly sent?: boolean } = {},
+  { sent }: { readonly sent?: Signed | undefined } = {},
 ): ExactChangeError {
   const read = v.safeParse(problem, value);
   if (!read.success) return unusable('its error is no problem JSON of this interface', sent);
@@ -191,16 +192,21 @@ const OF_THE_CHAIN: readonly string[] = ['swap_failed', 'swap_expired'];
 /**
  * Returns the claims of a problem that count. A service cannot prove that a signed transaction came
  * to nothing. The caller may send the same bytes again, but must not sign another transaction.
+ * `never` counts if the service too calls the funds uncertain: then a person looks at the chain.
  */
 function verdict(
   { funds, moved: landed, retry }: Problem,
   code: ErrorCode,
-  sent: boolean,
+  sent: Signed | undefined,
 ): Pick<Problem, 'funds' | 'moved' | 'retry'> {
-  const isOpen = sent && funds === 'untouched' && !OF_THE_CHAIN.includes(code);
-  return isOpen
-    ? { funds: 'uncertain', moved: landed, retry: 'same' }
-    : { funds, moved: landed, retry };
+  const isKnown =
+    sent === undefined ||
+    OF_THE_CHAIN.includes(code) ||
+    (sent === 'swap' && funds === 'swapped') ||
+    (funds === 'uncertain' && retry === 'never');
+  return isKnown
+    ? { funds, moved: landed, retry }
+    : { funds: 'uncertain', moved: landed, retry: 'same' };
 }
 
 /**
@@ -209,7 +215,7 @@ function verdict(
  */
 export function unusable(
   reason: string,
-  sent: boolean,
+  sent?: Signed,
   untrusted?: Readonly<Record<string, string>>,
 ): TransportError<'invalid_response'> {
   return new TransportError(
@@ -217,19 +223,20 @@ export function unusable(
     `The service's answer cannot be used: ${reason}. Try again, or use another.`,
     {
       details: { service: 'service', reason },
-      ...(sent ? { funds: 'uncertain', retry: 'same' } : {}),
+      ...(sent === undefined ? {} : { funds: 'uncertain', retry: 'same' }),
       ...(untrusted === undefined ? {} : { untrusted }),
     },
   );
 }
 
-// Only these codes may come after the call began. Others come before the request becomes a call.
-const AFTER_THE_CALL: readonly ServiceCode[] = ['internal_error', 'cancelled'];
-
+/**
+ * Creates the error for a refusal of a request. With `sent`, an equal request before may have got
+ * through.
+ */
 function refused(
   code: ServiceCode,
   retry: Retry,
-  sent: boolean,
+  sent: Signed | undefined,
   untrusted: Readonly<Record<string, string>>,
 ): TransportError<'invalid_response'> {
   const { title } = aboutProblem(code);
@@ -238,9 +245,7 @@ function refused(
     `The service refused the request: ${title}. Its own words are in untrusted.detail.`,
     {
       details: { service: 'service', reason: code },
-      ...(sent && AFTER_THE_CALL.includes(code)
-        ? { funds: 'uncertain', retry: 'same' }
-        : { retry }),
+      ...(sent === undefined ? { retry } : { funds: 'uncertain', retry: 'same' }),
       untrusted,
     },
   );

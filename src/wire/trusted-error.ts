@@ -1,4 +1,5 @@
 import type { ErrorCode, ExactChangeError } from '../errors.js';
+import type { Signed } from '../transport.js';
 
 // Only a party that signs and pays can know these errors.
 const OF_A_PAYER: readonly ErrorCode[] = [
@@ -14,15 +15,16 @@ const OF_A_SENDER: readonly ErrorCode[] = ['swap_failed', 'swap_expired', 'swap_
 
 /**
  * Whether a service can know what its error claims about the funds. Such a service only quotes,
- * builds and plans for a client. With `sent`, this call gave it a signed swap, which it may have
- * sent.
+ * builds and plans for a client. `sent` is what this call gave it signed. Only after a swap it may
+ * know the swap's end, because it sends swaps, and no payments.
  */
 export function isTrustedError(
   code: ErrorCode,
   { funds, moved }: Pick<ExactChangeError, 'funds' | 'moved'>,
-  sent: boolean,
+  sent?: Signed,
 ): boolean {
   if (OF_A_PAYER.includes(code)) return false;
-  if (!sent) return funds === 'untouched' && moved.length === 0 && !OF_A_SENDER.includes(code);
+  if (sent !== 'swap' && OF_A_SENDER.includes(code)) return false;
+  if (sent === undefined) return funds === 'untouched' && moved.length === 0;
   return funds !== 'spent' && moved.every(({ kind }) => kind === 'swap');
 }

@@ -50,7 +50,7 @@ def test_writes_queries_as_typescript_does() -> None:
 
 def test_maps_problems_of_a_service_to_the_errors_of_typescript() -> None:
     for row in vectors("problems"):
-        error = error_of(row["in"], is_sent=row["sent"])
+        error = error_of(row["in"], sent=row["sent"])
         shown = camel_keys(error.to_dict())
         shown["message"] = shown["message"].replace("untrusted['detail']", "untrusted.detail")
         assert shown == row["out"], row

@@ -130,6 +130,14 @@ UNANSWERED: dict[str, Callable[[Reply], Reply | None]] = {
     "a cut connection": lambda _: None,
     "503": lambda _: Reply(503),
     "a problem that claims untouched funds": lambda _: problem(503, "rpc_unavailable"),
+    "a refusal of the caller": lambda _: problem(503, "unauthorized"),
+    "a refusal of the request": lambda _: problem(503, "request_timeout"),
+    "a claimed failure of a swap": lambda _: problem(
+        503, "swap_expired", details={"signature": SIGNATURE}
+    ),
+    "a claim that only a swap landed": lambda _: problem(
+        503, "rpc_unavailable", funds="swapped", details={"method": "x"}
+    ),
 }
 
 

@@ -65,9 +65,9 @@ export function problems(): unknown[] {
     ],
   ];
   return [...plain, ...ofService, ...odd].flatMap((value) =>
-    [false, true].map((sent) => ({
+    ([undefined, 'swap', 'payment'] as const).map((sent) => ({
       in: value ?? null,
-      sent,
+      sent: sent ?? null,
       out: errorOf(value, { sent }).toJSON(),
     })),
   );

@@ -340,6 +340,19 @@ describe('a call with a signed transaction', () => {
       'invalid_response',
     ],
     ['an internal error', saysProblem(500, 'internal_error'), 'invalid_response'],
+    ['a 401', saysProblem(401, 'unauthorized', { retry: 'never' }), 'invalid_response'],
+    ['a 404', saysProblem(404, 'not_found', { retry: 'never' }), 'invalid_response'],
+    ['a 408', saysProblem(408, 'request_timeout'), 'invalid_response'],
+    [
+      'a 503 that refuses',
+      saysProblem(503, 'unauthorized', { retry: 'never' }),
+      'invalid_response',
+    ],
+    [
+      'a refusal',
+      saysProblem(422, 'no_route', { details: { inputMint: 'a', outputMint: 'b' } }),
+      'no_route',
+    ],
     [
       'an answer that is too long',
       says(200, 'application/json', ' '.repeat(100_001)),
@@ -381,6 +394,50 @@ describe('a call with a signed transaction', () => {
       details: { signature, feeLamports: '5000' },
       funds: 'untouched',
     });
+  });
+
+  it.each<[string, Answer, string]>([
+    [
+      'a swap failed',
+      saysProblem(422, 'swap_failed', {
+        details: { signature: '5'.repeat(88), reason: 'Custom 1', feeLamports: '5000' },
+      }),
+      'invalid_response',
+    ],
+    [
+      'a swap expired',
+      saysProblem(409, 'swap_expired', { details: { signature: '5'.repeat(88) } }),
+      'invalid_response',
+    ],
+    [
+      'only a swap landed',
+      saysProblem(422, 'no_route', {
+        details: { inputMint: 'a', outputMint: 'b' },
+        funds: 'swapped',
+      }),
+      'no_route',
+    ],
+  ])(
+    'reports a signed payment as uncertain when the service says that %s',
+    async (_, lie, code) => {
+      const peer = await service(lie);
+      const call = over(peer).transport.autoPay({
+        ...{ paymentRequired: PARTS, wallet: WALLET, signedSwap: SIGNED, signedPayment: SIGNED },
+      });
+      const error = await failureOf(call);
+      expect(error).toMatchObject({ code, funds: 'uncertain', retry: 'same' });
+      expect(peer.seen).toHaveLength(1);
+    },
+  );
+
+  it('stays uncertain when the service refuses its repeat', async () => {
+    const peer = await service(hangsUp, saysProblem(401, 'unauthorized', { retry: 'never' }));
+    const { transport } = over(peer);
+    for (const [, call] of calls) {
+      const error = await failureOf(call(transport));
+      expect(error).toMatchObject({ funds: 'uncertain', retry: 'same' });
+    }
+    expect(peer.seen).toHaveLength(2);
   });
 
   it('reports funds as uncertain at its timeout', async () => {

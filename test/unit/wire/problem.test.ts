@@ -40,6 +40,14 @@ const OF_A_SIGNER = [
   'already_spent',
 ];
 const OF_A_SENDER = ['swap_failed', 'swap_expired', 'swap_uncertain'];
+const REFUSALS = [
+  'invalid_option',
+  'no_route',
+  'rpc_unavailable',
+  'rate_limited',
+  'insufficient_funds',
+] as const;
+const SIGNED = ['swap', 'payment'] as const;
 const otherCodes = errorCodes.filter(
   (code) => !OF_A_SIGNER.includes(code) && !OF_A_SENDER.includes(code),
 );
@@ -212,11 +220,11 @@ describe('an error from a problem', () => {
   });
 
   it.each(OF_A_SIGNER)('is never %s, which only a signer can know', (code) => {
-    for (const sentSwap of [false, true]) {
-      const back = errorOf(sent(problemOf(ofCode(code as ErrorCode))), { sent: sentSwap });
+    for (const signed of [undefined, ...SIGNED]) {
+      const back = errorOf(sent(problemOf(ofCode(code as ErrorCode))), { sent: signed });
       expect(back).toMatchObject({
         code: 'invalid_response',
-        funds: sentSwap ? 'uncertain' : 'untouched',
+        funds: signed === undefined ? 'untouched' : 'uncertain',
         moved: [],
       });
     }
@@ -225,10 +233,13 @@ describe('an error from a problem', () => {
   it.each(OF_A_SENDER)('is %s only if the service got a signed swap', (code) => {
     const error = ofCode(code as ErrorCode, { funds: 'uncertain', moved: [] });
     const heard = { ...parts(error), details: withoutSentences(code as ErrorCode) };
-    expect(parts(errorOf(sent(problemOf(error)), { sent: true }))).toEqual(heard);
+    expect(parts(errorOf(sent(problemOf(error)), { sent: 'swap' }))).toEqual(heard);
     expect(errorOf(sent(problemOf(error)))).toMatchObject({
       code: 'invalid_response',
       funds: 'untouched',
+    });
+    expect(errorOf(sent(problemOf(error)), { sent: 'payment' })).toMatchObject({
+      ...{ code: 'invalid_response', funds: 'uncertain', retry: 'same' },
     });
   });
 
@@ -243,7 +254,7 @@ describe('an error from a problem', () => {
     for (const [claim, unsent, afterSending] of claims) {
       const problem = sent(problemOf(ofCode('rpc_unavailable', claim)));
       expect(errorOf(problem).code === 'rpc_unavailable').toBe(unsent);
-      const believed = errorOf(problem, { sent: true });
+      const believed = errorOf(problem, { sent: 'swap' });
       expect(believed.code === 'rpc_unavailable').toBe(afterSending);
       if (!afterSending)
         expect(believed).toMatchObject({ funds: 'uncertain', moved: [], retry: 'same' });
@@ -296,17 +307,36 @@ describe('an error from a problem', () => {
   it('never says that a signed swap came to nothing, unless the chain can show it', () => {
     const errorFor = (code: ErrorCode) =>
       errorOf(sent(problemOf(ofCode(code, { funds: 'untouched', moved: [], retry: 'fresh' }))), {
-        sent: true,
+        sent: 'swap',
       });
-    for (const code of [
-      'invalid_option',
-      'no_route',
-      'rpc_unavailable',
-      'insufficient_funds',
-    ] as const)
+    for (const code of REFUSALS)
       expect(errorFor(code)).toMatchObject({ code, funds: 'uncertain', retry: 'same' });
     for (const code of ['swap_failed', 'swap_expired'] as const)
       expect(errorFor(code)).toMatchObject({ code, funds: 'untouched', retry: 'fresh' });
+  });
+
+  it.each(['untouched', 'swapped', 'uncertain'] as const)(
+    'never says that a signed payment may be signed again, when its funds are %s',
+    (funds) => {
+      const moved = [swap];
+      for (const code of REFUSALS) {
+        const problem = sent(problemOf(ofCode(code, { funds, moved, retry: 'fresh' })));
+        expect(errorOf(problem, { sent: 'payment' })).toMatchObject({
+          ...{ code, funds: 'uncertain', moved, retry: 'same' },
+        });
+      }
+    },
+  );
+
+  it.each(SIGNED)('lets a person look at the chain about a signed %s', (signed) => {
+    const error = ofCode('invalid_option', { funds: 'uncertain', retry: 'never' });
+    expect(errorOf(sent(problemOf(error)), { sent: signed })).toMatchObject({
+      ...{ code: 'invalid_option', funds: 'uncertain', retry: 'never' },
+    });
+    const lie = ofCode('invalid_option', { funds: 'uncertain', retry: 'fresh' });
+    expect(errorOf(sent(problemOf(lie)), { sent: signed })).toMatchObject({
+      ...{ code: 'invalid_option', funds: 'uncertain', retry: 'same' },
+    });
   });
 
   it.each(problemCodes.filter(isServiceCode))(
@@ -321,12 +351,11 @@ describe('an error from a problem', () => {
       });
       const isFresh = ['request_timeout', 'cancelled', 'internal_error'].includes(code);
       expect(back.retry).toBe(isFresh ? 'fresh' : 'never');
-      const handed = errorOf(sent(serviceProblem(code, 'Do something else.')), { sent: true });
-      // Only these errors may come after the service has passed the swap on.
-      const open = ['internal_error', 'cancelled'].includes(code);
-      expect([handed.funds, handed.retry]).toEqual(
-        open ? ['uncertain', 'same'] : ['untouched', back.retry],
-      );
+      // An equal request before may have brought the signed bytes.
+      for (const signed of SIGNED)
+        expect(
+          errorOf(sent(serviceProblem(code, 'Do something else.')), { sent: signed }),
+        ).toMatchObject({ funds: 'uncertain', retry: 'same' });
     },
   );
 

@@ -22,7 +22,7 @@ from .._solana.address import Address
 from .._swap.types import SwapBuild, SwapQuote
 from .._wire.answers import balances_of, parsed_of, quote_json, quote_of, result_of, swap_of
 from .._wire.messages import AUTO_PAY, BALANCE, BUILD_SWAP, PARSE_PAYMENT, QUOTE, Operation
-from .._wire.problem import PROBLEM_TYPE, error_of, unusable
+from .._wire.problem import PROBLEM_TYPE, Signed, error_of, unusable
 from .._wire.schema import Misfit
 from ..errors import ExactChangeError, failure
 from .types import ParsedPayment, PaymentResult, SwapTransaction, TokenBalance
@@ -107,7 +107,7 @@ class RemoteTransport:
         answer = yield from self._call(BALANCE, fields, signal)
         balances = balances_of(answer)
         if mints is not None and len(balances) != len(mints):
-            raise unusable("it has not one balance for each mint", False)
+            raise unusable("it has not one balance for each mint")
         return balances
 
     def parse_payment(
@@ -123,15 +123,15 @@ class RemoteTransport:
         self, operation: Operation, request: Mapping[str, Any], signal: Signal | None
     ) -> Steps[Any]:
         _check_request(operation, request)
-        is_sent = "signedSwap" in request or "signedPayment" in request
-        service, peer = self._service, ServicePeer(is_sent)
+        sent = _signed_in(request)
+        service, peer = self._service, ServicePeer(sent)
         # Send signed transactions only once: the chain shows if they arrived, another try does not.
         http = PeerHttp(
             service.http,
             peer,
             service.timeout_ms,
             service.runtime,
-            attempts=1 if is_sent else 3,
+            attempts=3 if sent is None else 1,
             max_body=_MAX_BODY_BYTES,
         )
         headers = [("accept", f"application/json, {PROBLEM_TYPE}"), *service.headers]
@@ -147,29 +147,29 @@ class RemoteTransport:
             [signal],
             lambda bounded_signal: http.ask(operation.method, url, headers, body, bounded_signal),
         )
-        return _read(operation, answer, is_sent)
+        return _read(operation, answer, sent)
 
 
 class ServicePeer:
     """The errors for failures of a service.
 
-    ``is_sent`` means that the request had a signed transaction: unless the service tells the
-    transaction's fate, it may still land.
+    ``sent`` is what the request had signed: unless the service tells a swap's end, it may still
+    land.
     """
 
-    def __init__(self, is_sent: bool) -> None:
-        self._is_sent = is_sent
+    def __init__(self, sent: Signed | None) -> None:
+        self._sent: Signed | None = sent
         # Fields of each error while the fate of a signed transaction is not known.
         self._open: dict[str, Any] = {}
         self._advice = "Try again"
-        if is_sent:
+        if sent is not None:
             self._open = {"funds": "uncertain", "retry": "same"}
             self._advice = "What was signed may still land: send the same again"
 
     def failing(self, answer: Answer, attempts: int, retry_after_ms: int) -> Exception:
         problem = _problem_in(answer)
         if problem is not None:
-            return error_of(problem, is_sent=self._is_sent)
+            return error_of(problem, sent=self._sent)
         if answer.status != 429:
             predicate = f"answered {answer.status} in {_times(attempts)}"
             return self._unavailable(predicate, answer.status)
@@ -194,11 +194,11 @@ class ServicePeer:
         )
 
     def too_long(self, limit_bytes: int) -> Exception:
-        return unusable(f"it is longer than {limit_bytes} bytes", self._is_sent)
+        return unusable(f"it is longer than {limit_bytes} bytes", self._sent)
 
     def is_lasting(self, answer: Answer) -> bool:
         problem = _problem_in(answer)
-        return problem is not None and error_of(problem, is_sent=self._is_sent).retry == "never"
+        return problem is not None and error_of(problem, sent=self._sent).retry == "never"
 
     def _unavailable(
         self, predicate: str, status: int, cause: Exception | None = None
@@ -210,6 +210,12 @@ class ServicePeer:
             cause=cause,
             **self._open,
         )
+
+
+def _signed_in(request: Mapping[str, Any]) -> Signed | None:
+    if "signedPayment" in request:
+        return "payment"
+    return "swap" if "signedSwap" in request else None
 
 
 def _check_request(operation: Operation, request: Mapping[str, Any]) -> None:
@@ -224,33 +230,33 @@ def _check_request(operation: Operation, request: Mapping[str, Any]) -> None:
         raise refuse(path or "request", misfit.rule) from None
 
 
-def _read(operation: Operation, answer: Answer, is_sent: bool) -> Any:
+def _read(operation: Operation, answer: Answer, sent: Signed | None) -> Any:
     """Returns the answer of a service, if it fits the operation's schema.
 
     Raises the error of the service's problem, or ``invalid_response``.
     """
     if answer.status != 200:
-        raise _refusal_in(answer, is_sent)
+        raise _refusal_in(answer, sent)
     value = _json_in(answer, "application/json")
     if value is None:
-        raise unusable("it is not JSON", is_sent)
+        raise unusable("it is not JSON", sent)
     try:
         return operation.response(value)
     except Misfit as misfit:
         # Field and rule may contain text of the service, so they are not in the message.
         raise unusable(
             f"it is not what {operation.path} promises",
-            is_sent,
+            sent,
             {"field": misfit.path, "rule": misfit.rule},
         )
 
 
-def _refusal_in(answer: Answer, is_sent: bool) -> ExactChangeError:
+def _refusal_in(answer: Answer, sent: Signed | None) -> ExactChangeError:
     problem = _problem_in(answer)
     if problem is None:
         reason = f"it has status {answer.status} and no JSON of a service; check the address"
-        return unusable(reason, is_sent)
-    return error_of(problem, is_sent=is_sent)
+        return unusable(reason, sent)
+    return error_of(problem, sent=sent)
 
 
 def _problem_in(answer: Answer) -> Any:

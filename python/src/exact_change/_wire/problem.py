@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
 
+from typing_extensions import Literal
+
 from .._base.json_types import is_list, is_record
 from .._base.names import snake_keys
 from .._base.text import clean_text
@@ -15,6 +17,8 @@ from .messages import untrusted
 from .schema import Maybe, Misfit, list_of, object_of, one_of, shaped, text_up_to, within, words
 
 PROBLEM_TYPE = "application/problem+json"
+# What the signed bytes of a request are. With both, the service takes the payment.
+Signed = Literal["swap", "payment"]
 _errors = table("errors")
 _CODES: Mapping[str, Any] = _errors["codes"]
 _OF_SERVICES: Mapping[str, Any] = _errors["serviceCodes"]
@@ -31,8 +35,6 @@ _OF_A_PAYER = (
 _OF_A_SENDER = ("swap_failed", "swap_expired", "swap_uncertain")
 # Codes by which a service reports the end of a signed swap. The caller can look up its signature.
 _OF_THE_CHAIN = ("swap_failed", "swap_expired")
-# Only these codes may come after the call began. Others come before the request becomes a call.
-_AFTER_THE_CALL = ("internal_error", "cancelled")
 
 
 def _any_object(value: Any) -> Any:
@@ -68,37 +70,44 @@ _problem = object_of(
 )
 
 
-def error_of(value: object, *, is_sent: bool = False) -> ExactChangeError:
+def error_of(value: object, *, sent: Signed | None = None) -> ExactChangeError:
     """Returns the error for a problem of a service.
 
     It has the same class, ``code``, ``details`` and ``retry``. The message is ours; the service's
     own words are cleaned, and under ``untrusted``. The service's claim about the funds counts only
-    if it is ``untouched``. With ``is_sent``, this call gave it a signed transaction, so that
-    ``swapped`` and ``uncertain`` count too. A problem that claims more, or that cannot be read,
-    becomes ``invalid_response``. After ``is_sent`` such an error leaves the funds ``uncertain``,
-    because the transaction may still land.
+    if it is ``untouched``. ``sent`` is what this call gave it signed. After a swap, ``swapped`` and
+    the swap's end count too; each other error leaves the funds ``uncertain``, because what was
+    signed may still land. A problem that claims more, or that cannot be read, becomes
+    ``invalid_response``.
     """
     try:
         problem = _problem(value)
     except Misfit:
-        return unusable("its error is no problem JSON of this interface", is_sent)
+        return unusable("its error is no problem JSON of this interface", sent)
     code, own_words = problem["code"], {"detail": clean_text(problem["detail"])}
     if code in _OF_SERVICES:
-        return _refused(code, problem["retry"], is_sent, own_words)
+        return _refused(code, problem["retry"], sent, own_words)
     named = {"code": code, **own_words}
     if code not in _CODES:
-        return unusable("its error has a code that this version does not know", is_sent, named)
+        return unusable("its error has a code that this version does not know", sent, named)
     moved = [Moved(**snake_keys(entry)) for entry in problem["moved"]]
-    if not _is_trusted(code, problem["funds"], moved, is_sent):
-        return unusable("its error claims what only this side can know", is_sent, named)
+    if not _is_trusted(code, problem["funds"], moved, sent):
+        return unusable("its error claims what only this side can know", sent, named)
     try:
         details = DETAILS[code](problem["details"])
     except Misfit:
-        return unusable("the numbers of its error do not fit its code", is_sent, named)
+        return unusable("the numbers of its error do not fit its code", sent, named)
     funds, retry = problem["funds"], problem["retry"]
     # A service cannot prove that a signed transaction came to nothing. The caller may send the same
-    # bytes again, but must not sign another transaction.
-    if is_sent and funds == "untouched" and code not in _OF_THE_CHAIN:
+    # bytes again, but must not sign another transaction. `never` counts if the service too calls
+    # the funds uncertain: then a person looks at the chain.
+    is_known = (
+        sent is None
+        or code in _OF_THE_CHAIN
+        or (sent == "swap" and funds == "swapped")
+        or (funds == "uncertain" and retry == "never")
+    )
+    if not is_known:
         funds, retry = "uncertain", "same"
     title = _CODES[code]["title"]
     return failure(
@@ -113,13 +122,13 @@ def error_of(value: object, *, is_sent: bool = False) -> ExactChangeError:
 
 
 def unusable(
-    reason: str, is_sent: bool, service_words: Mapping[str, str] | None = None
+    reason: str, sent: Signed | None = None, service_words: Mapping[str, str] | None = None
 ) -> ExactChangeError:
     """Returns the error for an unusable answer of a service.
 
-    With ``is_sent``, the service had a signed transaction, so that its fate is not known.
+    With ``sent``, the service had a signed transaction, so that its fate is not known.
     """
-    more: dict[str, Any] = {"funds": "uncertain", "retry": "same"} if is_sent else {}
+    more: dict[str, Any] = {} if sent is None else {"funds": "uncertain", "retry": "same"}
     return failure(
         "invalid_response",
         f"The service's answer cannot be used: {reason}. Try again, or use another.",
@@ -129,25 +138,29 @@ def unusable(
     )
 
 
-def _is_trusted(code: ErrorCode, funds: str, moved: Sequence[Moved], is_sent: bool) -> bool:
+def _is_trusted(code: ErrorCode, funds: str, moved: Sequence[Moved], sent: Signed | None) -> bool:
     """Whether a service can know what its error claims about the funds.
 
-    Such a service only quotes, builds and plans for a client. With ``is_sent``, this call gave it a
-    signed swap, which it may have sent.
+    Such a service only quotes, builds and plans for a client. ``sent`` is what this call gave it
+    signed. Only after a swap it may know the swap's end, because it sends swaps, and no payments.
     """
-    if code in _OF_A_PAYER:
+    if code in _OF_A_PAYER or (sent != "swap" and code in _OF_A_SENDER):
         return False
-    if not is_sent:
-        return funds == "untouched" and not moved and code not in _OF_A_SENDER
+    if sent is None:
+        return funds == "untouched" and not moved
     return funds != "spent" and all(entry.kind == "swap" for entry in moved)
 
 
 def _refused(
-    code: str, retry: str, is_sent: bool, service_words: Mapping[str, str]
+    code: str, retry: str, sent: Signed | None, service_words: Mapping[str, str]
 ) -> ExactChangeError:
+    """Returns the error for a refusal of a request.
+
+    With ``sent``, an equal request before may have got through.
+    """
     title = _OF_SERVICES[code]["title"]
     more: dict[str, Any] = {"retry": retry}
-    if is_sent and code in _AFTER_THE_CALL:
+    if sent is not None:
         more = {"funds": "uncertain", "retry": "same"}
     return failure(
         "invalid_response",
