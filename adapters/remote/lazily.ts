@@ -13,7 +13,7 @@ export interface RemoteOptions {
    * origin, because no redirect is followed.
    */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Milliseconds for one call, with all its tries; default 30000. */
+  /** Milliseconds for one call, with all its tries: at least 1, default 30000. */
   readonly timeoutMs?: number | undefined;
   /** The most bytes of one answer, counted while it arrives; default 2097152. */
   readonly maxBodyBytes?: number | undefined;

@@ -6,7 +6,7 @@ import type { Connection } from '../solana/rpc/connection.js';
 import type { KeypairObject, KitSigner, Signer } from '../solana/signer.js';
 import type { Transport } from '../transport.js';
 
-/** Deadlines in milliseconds. */
+/** Deadlines in milliseconds, each at least 1. */
 export interface Timeouts {
   /** One call of an RPC node; default 10000. */
   readonly rpc?: number | undefined;

@@ -72,7 +72,7 @@ export function parseOptions(
     autoSwap,
     relayer: parseRelayer(options.relayer),
     presign: parsePresign(options.presign ?? false),
-    retryWindow: parseMs('retryWindow', options.retryWindow ?? 60_000),
+    retryWindow: parseMs('retryWindow', options.retryWindow ?? 60_000, 0),
     retries: readWhole('retries', options.retries ?? 2, 10),
     logger: parsePort('logger', options.logger, ['debug'] as const),
   };
@@ -150,9 +150,16 @@ export function globalFetch(): typeof globalThis.fetch {
   );
 }
 
-export function parseMs(option: string, value: unknown): number {
-  if (typeof value !== 'number' || !Number.isFinite(value) || value < 0 || value > 2 ** 31 - 1)
-    throw refuse(option, 'must be milliseconds, from 0 to 2147483647.');
+/**
+ * Reads milliseconds. 0 is no limit in other libraries; here a payment would leave, and its answer
+ * would come too late. Throws `ConfigError` (`invalid_option`).
+ */
+export function parseMs(option: string, value: unknown, least = 1): number {
+  if (typeof value !== 'number' || !(value >= least && value <= 2 ** 31 - 1))
+    throw refuse(
+      option,
+      `must be milliseconds from ${least} to 2147483647. Leave it out for the default.`,
+    );
   return value;
 }
 

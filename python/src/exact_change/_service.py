@@ -14,7 +14,7 @@ from ._base.options import refuse, refuse_unknown
 from ._base.redact import hide_headers, hide_key
 from ._base.runtime import system_runtime
 from ._config.addresses import parse_service_url
-from ._config.options import parse_ms
+from ._config.options import parse_seconds
 from ._config.swap_request import check_names
 from ._http.own import HttpPort, LoopHttp, ThreadHttp
 from ._http.terms import parts_of
@@ -55,7 +55,7 @@ class _Caller:
         try:
             self._base_url = parse_service_url("api_url", api_url)
             self._headers = [(name, Hidden(value)) for name, value in (headers or {}).items()]
-            self._timeout_ms = parse_ms("timeout", timeout * 1000)
+            self._timeout_ms = parse_seconds("timeout", timeout)
             hide_headers(headers or {})
             if api_key is not None:
                 hide_key(api_key)

@@ -32,6 +32,20 @@ def test_asks_a_service_for_no_balance_of_what_is_no_mint(mint: Any) -> None:
     assert caught.value.details["option"] == "mint"
 
 
+@pytest.mark.parametrize("timeout", [0, 0.000_9, -1, 2**31, float("inf"), True, "30", None])
+def test_refuses_a_time_limit_of_a_service_that_is_no_seconds(timeout: Any) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Service(NOWHERE, timeout=timeout)
+    assert str(caught.value) == (
+        "Option timeout must be seconds from 0.001 to 2147483. Leave it out for the default."
+    )
+
+
+@pytest.mark.parametrize("timeout", [0.001, 1, 2_147_483])
+def test_takes_a_time_limit_of_a_service_in_seconds(timeout: float) -> None:
+    Service(NOWHERE, timeout=timeout).close()
+
+
 @pytest.mark.parametrize("key", ["", 0, 5, 5.0, False, b"order"])
 def test_refuses_an_idempotency_key_that_is_no_text_or_empty(key: Any) -> None:
     """It would count as no key: a retry would be a second purchase."""

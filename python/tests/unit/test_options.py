@@ -19,6 +19,7 @@ from exact_change._base.amounts import (
     parse_ui_amount,
     to_amount,
 )
+from exact_change._config.options import Timeouts
 
 KEY = str(Keypair.from_seed(bytes(32)))
 INVALID_AMOUNTS: list[Any] = [
@@ -71,6 +72,12 @@ def test_reads_an_amount_only_in_its_one_spelling(text: str) -> None:
         ({"retries": True}, "must be a whole number"),
         ({"rpc_url": "ftp://node.example.com"}, "rpc_url"),
         ({"timeouts": {"rpc": float("nan")}}, "must be milliseconds"),
+        *(
+            ({"timeouts": {name: 0}}, f"timeouts.{name} must be milliseconds from 1 to 2147483647.")
+            for name in Timeouts._fields
+        ),
+        ({"timeouts": {"payment": 0.9}}, "Leave it out for the default."),
+        ({"retry_window": -1}, "must be milliseconds from 0 to 2147483647."),
         ({"network": "base"}, "must be mainnet"),
         ({"http_transport": 5}, "that has handle_request"),
         ({"http_transport": httpx.AsyncHTTPTransport()}, "that has handle_request"),

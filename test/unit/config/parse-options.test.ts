@@ -223,6 +223,9 @@ const wrong: readonly (readonly [option: string, options: Record<string, unknown
   ['policy.maxPerday', { policy: { maxPerday: '1' } }],
   ['timeouts.rcp', { timeouts: { rcp: 1 } }],
   ['timeouts.rpc', { timeouts: { rpc: -1 } }],
+  ...['rpc', 'jupiter', 'service', 'terms', 'payment', 'signer', 'journal'].flatMap((name) =>
+    [0, 0.9].map((ms) => [`timeouts.${name}`, { timeouts: { [name]: ms } }] as const),
+  ),
   ['timeouts.payment', { timeouts: { payment: '120000' } }],
   ['timeouts.terms', { timeouts: { terms: NaN } }],
   ['timeouts', { timeouts: [] }],
@@ -321,6 +324,13 @@ describe('a wrong option', () => {
       });
     },
   );
+
+  it('is refused with what to do instead when it is a timeout of 0', () => {
+    expect(refusedWith({ timeouts: { payment: 0 } }).message).toBe(
+      'Option timeouts.payment must be milliseconds from 1 to 2147483647. Leave it out for the default.',
+    );
+    expect(refusedWith({ retryWindow: -1 }).message).toContain('from 0 to 2147483647.');
+  });
 
   it('is refused with the place of an option of policy that stands too high', () => {
     const says = 'Did you mean policy.maxPerDay?';

@@ -93,6 +93,7 @@ describe('the arguments of remote()', () => {
     ['headers', 'https://pay.example.com', { headers: { 'hush hush': 'x' } }],
     ['headers', 'https://pay.example.com', { headers: 'hush' }],
     ['timeoutMs', 'https://pay.example.com', { timeoutMs: -1 }],
+    ['timeoutMs', 'https://pay.example.com', { timeoutMs: 0 }],
     ['timeoutMs', 'https://pay.example.com', { timeoutMs: '5' }],
     ['maxBodyBytes', 'https://pay.example.com', { maxBodyBytes: 0 }],
     ['fetch', 'https://pay.example.com', { fetch: 'fetch' }],

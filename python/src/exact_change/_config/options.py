@@ -29,7 +29,7 @@ _defaults: Mapping[str, Any] = table("defaults")["client"]
 
 
 class TimeoutOptions(TypedDict, total=False):
-    """Deadlines in milliseconds."""
+    """Deadlines in milliseconds, each at least 1."""
 
     # One call of an RPC node; default 10000.
     rpc: float
@@ -206,7 +206,7 @@ def parse_options(options: Mapping[str, Any]) -> Config:
         auto_swap,
         parse_relayer(values.get("relayer")),
         parse_presign(values.get("presign", _defaults["presign"])),
-        parse_ms("retry_window", values.get("retry_window", _defaults["retryWindow"])),
+        parse_ms("retry_window", values.get("retry_window", _defaults["retryWindow"]), 0),
         _parse_retries(values.get("retries", _defaults["retries"])),
         logger,
         values.get("http_transport"),
@@ -230,11 +230,31 @@ def parse_swap_from(mints: object, network: str) -> Sequence[str] | None:
     return read_list("swap_from", mints, lambda option, mint: read_mint(option, mint, network))
 
 
-def parse_ms(option: str, value: object) -> float:
-    """Reads a deadline. Raises ``ConfigError`` (``invalid_option``)."""
-    if not is_number(value) or not 0 <= value <= _MOST_MS:
-        raise refuse(option, "must be milliseconds, from 0 to 2147483647.")
+def parse_ms(option: str, value: object, least: int = 1) -> float:
+    """Reads milliseconds. Raises ``ConfigError`` (``invalid_option``).
+
+    0 is no limit in other libraries; here a payment would leave, and its answer would come too
+    late.
+    """
+    if not is_number(value) or not least <= value <= _MOST_MS:
+        raise refuse(
+            option,
+            f"must be milliseconds from {least} to {_MOST_MS}. Leave it out for the default.",
+        )
     return value
+
+
+def parse_seconds(option: str, value: object) -> float:
+    """Reads a time limit in seconds, as httpx takes it, and returns its milliseconds.
+
+    Raises ``ConfigError`` (``invalid_option``).
+    """
+    if not is_number(value) or not 1 <= value * 1000 <= _MOST_MS:
+        raise refuse(
+            option,
+            f"must be seconds from 0.001 to {_MOST_MS // 1000}. Leave it out for the default.",
+        )
+    return value * 1000
 
 
 def _parse_retries(value: object) -> int:
