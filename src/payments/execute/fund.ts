@@ -62,8 +62,7 @@ export async function fundPayment(
       await untilAborted(context.journal.put(task.reservation.attempt), signal);
       throw tooLittleHeld(ownerOf(context), offer, facts, false);
     }
-    const engine = swapEngine(signal);
-    const work = engine.then(({ swapInTurn }) => swapInTurn(context, choice, task));
+    const work = swapEngine(signal).then(({ swapInTurn }) => swapInTurn(context, choice, task));
     return await untilAborted(work, signal).catch((error: unknown) => {
       // Release the hold that the work may still take, because no call is left to spend it.
       work.then(() => context.ledger.release(facts.source, id)).catch(() => undefined);
