@@ -3,7 +3,13 @@ import type { Client } from '../../src/client.js';
 import { isExactChangeError, type Funds } from '../../src/errors.js';
 import { parseUrl } from '../../src/internal/parse.js';
 import { receiptOf } from '../../src/receipt.js';
-import { fundsOf, isPaymentOpen, OPEN_PAYMENT, settledSoon } from '../receipts/outcome.js';
+import {
+  EARLIER_TEXT,
+  earlierPayment,
+  fundsOf,
+  settledSoon,
+  type Earlier,
+} from '../receipts/outcome.js';
 import { readAddress, whyNotPublic } from '../webhooks/addresses.js';
 import { receiptData } from './data.js';
 import { fenced } from './fence.js';
@@ -67,7 +73,7 @@ export async function paidFetch(
 ): Promise<ToolResult> {
   const { idempotencyKey } = input;
   const request = requestOf(input);
-  const isOpen = () => isPaymentOpen(client, input.url, request.method);
+  const findEarlier = () => earlierPayment(client, input.url, request.method);
   let response: Response;
   try {
     response = await client.fetch(input.url, {
@@ -76,8 +82,10 @@ export async function paidFetch(
       ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     });
   } catch (error) {
-    if (signal?.aborted === true || isExactChangeError(error) || !(await isOpen())) throw error;
-    return { ok: false, funds: 'uncertain', error: openPayment(NO_ANSWER) };
+    if (signal?.aborted === true || isExactChangeError(error)) throw error;
+    const earlier = await findEarlier();
+    if (earlier === undefined) throw error;
+    return { ok: false, funds: earlier, error: failedAfter(earlier, NO_ANSWER, input) };
   }
   // Wait before the body is read: from then on the answer counts as delivered, and the model may
   // ask for it again, and pay again, if the wait is cut off.
@@ -91,9 +99,10 @@ export async function paidFetch(
       ? `The seller answered with status ${response.status}.`
       : `The answer of the seller ${body.end}.`;
   const ok = response.ok && body.end === 'whole';
-  const isEarlierOpen = !ok && receipt === undefined && (await isOpen());
-  const funds = isEarlierOpen ? 'uncertain' : fundsOf(receipt);
-  const error = isEarlierOpen ? openPayment(reason) : requestFailed(reason, funds);
+  const earlier = ok || receipt !== undefined ? undefined : await findEarlier();
+  const funds = earlier ?? fundsOf(receipt);
+  const error =
+    earlier === undefined ? requestFailed(reason, funds) : failedAfter(earlier, reason, input);
   return {
     ok,
     funds,
@@ -123,10 +132,11 @@ function requestFailed(reason: string, funds: Funds): ToolError {
   return { code: 'request_failed', message: `${reason} ${WHAT_LEFT[funds]}`, retry: 'never' };
 }
 
-/** The same error for a call whose earlier equal call has an open payment: {@link isPaymentOpen}. */
-function openPayment(reason: string): ToolError {
-  const message = `${reason} ${OPEN_PAYMENT} Make the same call again.`;
-  return { code: 'request_failed', message, retry: 'same' };
+/** As {@link requestFailed}, for a call after an {@link Earlier} call to the same address. */
+function failedAfter(earlier: Earlier, reason: string, { body }: Request): ToolError {
+  const message = `${reason} ${EARLIER_TEXT[earlier]} See receipts before you buy elsewhere.`;
+  // With a body, the earlier call may have been another purchase, and this one may be wrong.
+  return { code: 'request_failed', message, retry: body === undefined ? 'same' : 'never' };
 }
 
 /** The beginning of a body. */

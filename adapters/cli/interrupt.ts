@@ -1,4 +1,4 @@
-import type { ClientEvent, Funds } from 'exact-change';
+import type { ClientEvent, Funds, Receipt } from 'exact-change';
 import { EXITS } from './exits.js';
 import type { Report } from './report.js';
 import type { Terminal } from './terminal.js';
@@ -19,8 +19,13 @@ interface Signed {
 }
 
 interface Work {
-  /** Undecided transactions: payments by the wallet's signature, swaps by the id of the attempt. */
+  /**
+   * Undecided transactions: payments by the wallet's signature, swaps by the id of the attempt. The
+   * payment of an earlier call is here by its request until an event names its signature.
+   */
   readonly open: Map<string, Signed>;
+  /** Payments of any call that have landed, by their request. */
+  readonly settled: Map<string, Signed>;
   readonly landed: Signed[];
   /** Swaps that landed and failed: they cost their network fees. */
   readonly failed: Signed[];
@@ -45,7 +50,7 @@ export interface Interruption {
  * all signed transactions.
  */
 export function createInterruption(terminal: Terminal): Interruption {
-  const work: Work = { open: new Map(), landed: [], failed: [] };
+  const work: Work = { open: new Map(), settled: new Map(), landed: [], failed: [] };
   const controller = new AbortController();
   const onSignal = (): void => {
     if (controller.signal.aborted) process.exit(EXITS[reportOf(work)?.exit ?? 'interrupted'][0]);
@@ -63,19 +68,17 @@ export function createInterruption(terminal: Terminal): Interruption {
   };
 }
 
-/** The key of an open payment whose signature no event has told yet. */
-const UNNAMED = '';
-
-function follow({ open, landed, failed }: Work, event: ClientEvent): void {
+function follow({ open, settled, landed, failed }: Work, event: ClientEvent): void {
   const end = (key: string, list?: Signed[]): void => {
     const signed = open.get(key);
     if (signed !== undefined) list?.push(signed);
     open.delete(key);
   };
-  const name = (signature: string): void => {
-    if (open.delete(UNNAMED)) open.set(signature, { kind: 'payment', signature });
-  };
-  if ('receipt' in event) name(event.receipt.payment.payerSignature);
+  if ('receipt' in event) {
+    const signed = paymentOf(event.receipt);
+    if (open.delete(requestOf(event.receipt))) open.set(signed.signature, signed);
+  }
+  let earlier: Signed | undefined;
   switch (event.type) {
     case 'swap.signed':
       open.set(event.id, { kind: 'swap', signature: event.signature });
@@ -91,13 +94,14 @@ function follow({ open, landed, failed }: Work, event: ClientEvent): void {
       open.set(event.payerSignature, { kind: 'payment', signature: event.payerSignature });
       break;
     case 'payment.sent':
-      // The payment of an earlier call was signed there.
-      if (![...open.values(), ...landed].some(isPayment)) open.set(UNNAMED, { kind: 'payment' });
-      break;
-    case 'payment.uncertain':
-      name(event.payerSignature);
+      // A payment of this call is known by now; that of an earlier call was signed there.
+      if ([...open.values(), ...landed].some(isPayment)) break;
+      earlier = settled.get(requestOf(event));
+      if (earlier === undefined) open.set(requestOf(event), { kind: 'payment' });
+      else landed.push(earlier);
       break;
     case 'payment.settled':
+      settled.set(requestOf(event.receipt), paymentOf(event.receipt));
       end(event.receipt.payment.payerSignature, landed);
       break;
     case 'payment.unsettled':
@@ -139,6 +143,12 @@ function saying(funds: Funds, what: string, next?: string, open?: readonly Signe
     notes: [message, ...(next === undefined ? [] : [next])],
   };
 }
+
+const requestOf = ({ method, url }: { readonly method: string; readonly url: string }) =>
+  `${method} ${url}`;
+
+const paymentOf = ({ payment: { payerSignature: signature } }: Receipt) =>
+  ({ kind: 'payment', signature }) as const;
 
 const isPayment = ({ kind }: Signed): boolean => kind === 'payment';
 

@@ -18,29 +18,42 @@ export async function settledSoon(
   return decided.catch(() => receiptOf(response));
 }
 
-/** Says that a failed call is open all the same: see {@link isPaymentOpen}. */
-export const OPEN_PAYMENT =
-  'This call paid nothing, but the payment of an earlier equal call may still land.';
+/** Milliseconds for which the payment of an earlier call may be what a failed call is about. */
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
+/** What an earlier call to the same address left, if its payment is not over. */
+export type Earlier = 'uncertain' | 'spent';
+
+/** Sentences for a call that failed without a payment after such an {@link Earlier} call. */
+export const EARLIER_TEXT: Readonly<Record<Earlier, string>> = {
+  uncertain: 'This call paid nothing, but the payment of an earlier call to it may still land.',
+  spent: 'This call paid nothing, but an earlier call to it is paid, and got no answer.',
+};
 
 /**
- * Whether the payment of an earlier equal call may still land. It is asked about a call that has
- * failed without a payment: an agent that reads that the funds are untouched may buy elsewhere. A
- * journal that cannot be read may hold such a payment.
+ * Returns what became of the payment of an earlier call with the method to the URL, if the payment
+ * is open, or if it landed and no answer came. It is asked about a call that failed without a
+ * payment: an agent that only reads that nothing was paid may buy elsewhere. Undefined if there is
+ * no such payment, or if the journal cannot be read.
  */
-export async function isPaymentOpen(
+export async function earlierPayment(
   client: Pick<Client, 'receipts'>,
   url: string,
   method: string,
-): Promise<boolean> {
+): Promise<Earlier | undefined> {
   const callOf = (of: Pick<Receipt, 'url' | 'method'>) =>
     `${of.method.toUpperCase()} ${new URL(of.url).href.replace(/#.*/s, '')}`;
+  let found: Earlier | undefined;
   try {
-    for await (const receipt of client.receipts({ state: 'uncertain' }))
-      if (callOf(receipt) === callOf({ url, method })) return true;
-    return false;
+    for await (const receipt of client.receipts({ since: Date.now() - DAY_MS })) {
+      if (callOf(receipt) !== callOf({ url, method })) continue;
+      if (['pending', 'uncertain'].includes(receipt.state)) return 'uncertain';
+      if (receipt.state === 'settled' && receipt.timings['answered'] === undefined) found = 'spent';
+    }
   } catch {
-    return true;
+    return undefined;
   }
+  return found;
 }
 
 /** Returns what happened to the money, by the state that the chain has shown. */

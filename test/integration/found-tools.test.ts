@@ -3,6 +3,7 @@ import type { Client } from 'exact-change';
 import { agentTools } from 'exact-change/ai';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
+import { until } from '../helpers/chain.js';
 import { payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, sellerOfTest, startSeller, type Seller } from '../helpers/seller.js';
@@ -101,9 +102,13 @@ describe('the paid_fetch tool', () => {
       expect({ ok, funds, code: error?.code, retry: error?.retry }).toEqual({
         ...{ ok: false, funds: 'uncertain', code: 'request_failed', retry: 'same' },
       });
-      expect(error?.message).toContain('an earlier equal call may still land');
+      expect(error?.message).toContain('an earlier call to it may still land');
       if (kept === undefined) throw new Error('The seller got no payment.');
       await settle(sandbox, kept);
+      await until('the client knows that it landed', () =>
+        payer.events.find(({ type }) => type === 'payment.settled'),
+      );
+      expect(await buy()).toMatchObject({ funds: 'spent', error: { retry: 'same' } });
       expect(await timesSpent(sandbox, payer, 'USDC')).toBe(1);
     },
   );

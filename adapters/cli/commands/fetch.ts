@@ -8,7 +8,13 @@ import {
   type PayingRequestInit,
   type Receipt,
 } from 'exact-change';
-import { fundsOf, isPaymentOpen, OPEN_PAYMENT, settledSoon } from '../../receipts/outcome.js';
+import {
+  EARLIER_TEXT,
+  earlierPayment,
+  fundsOf,
+  settledSoon,
+  type Earlier,
+} from '../../receipts/outcome.js';
 import { approveOnTerminal } from '../approve.js';
 import { withClient } from '../client.js';
 import { failureReport } from '../failure.js';
@@ -92,16 +98,16 @@ async function pay(
   interruption: Interruption,
 ): Promise<Report> {
   const { signal } = interruption;
-  const isOpen = () => isPaymentOpen(client, url.href, init.method ?? 'GET');
+  const findEarlier = (address: string) => earlierPayment(client, address, init.method ?? 'GET');
   const call = new AbortController();
   const end = () => call.abort(signal.reason);
   if (signal.aborted) end();
   signal.addEventListener('abort', end);
   const reportOf = async (answer: Response, body?: object, receipt?: Receipt): Promise<Report> => {
     const report = answered(answer, body, receipt, flags);
-    return receipt === undefined && answer.status >= 400 && (await isOpen())
-      ? { ...report, funds: 'uncertain', notes: [...(report.notes ?? []), EARLIER] }
-      : report;
+    if (receipt !== undefined || answer.status < 400) return report;
+    const earlier = await findEarlier(answer.url);
+    return earlier === undefined ? report : after(earlier, report);
   };
   let response: Response | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -125,9 +131,12 @@ async function pay(
     if (receipt !== undefined) return withoutAnswer(error, receipt);
     // An error of the library knows more than the interruption.
     if (isExactChangeError(error)) return failureReport(error);
-    return (
-      interruption.openReport() ?? ((await isOpen()) ? whileOpen(error) : failureReport(error))
-    );
+    const open = interruption.openReport();
+    if (open !== undefined) return open;
+    const earlier = await findEarlier(url.href);
+    return earlier === undefined
+      ? failureReport(error)
+      : { ...after(earlier, withoutOutcome(error)), exit: earlier };
   } finally {
     clearTimeout(timer);
   }
@@ -162,15 +171,11 @@ const WHAT_LEFT: Readonly<Record<Funds, string>> = {
   spent: 'It was paid',
 };
 
-const EARLIER = `${OPEN_PAYMENT} Run the same command again, or exact-change resume, which asks the chain.`;
-
-/** Returns the report of a failed call while the payment of an earlier equal call is open. */
-function whileOpen(error: unknown): Report {
-  const report = withoutOutcome(error);
-  return {
-    ...report,
-    ...{ exit: 'uncertain', funds: 'uncertain', notes: [...(report.notes ?? []), EARLIER] },
-  };
+/** Returns the report of a failed call after an {@link Earlier} call to the same address. */
+function after(earlier: Earlier, report: Report): Report {
+  const next = 'Run exact-change resume, which asks the chain, before you buy elsewhere.';
+  const notes = [...(report.notes ?? []), `${EARLIER_TEXT[earlier]} ${next}`];
+  return { ...report, funds: earlier, notes };
 }
 
 /** As `failureReport`, for a failed call that may be paid. */

@@ -53,10 +53,12 @@ const paymentAnswered: ClientEvent = {
   ...base,
   ...{ type: 'payment.answered', status: 402, receipt: { ...receipt, state: 'uncertain' } },
 };
-const paymentUncertain: ClientEvent = {
-  ...base,
-  ...{ type: 'payment.uncertain', payerSignature: PAYMENT, lastValidBlockHeight: '1' },
-  code: 'payment_uncertain',
+const otherReceipt = {
+  ...receipt,
+  ...{
+    url: 'https://other.example.com/',
+    payment: { ...receipt.payment, payerSignature: 'other' },
+  },
 };
 
 /** Returns the report of a call that is interrupted after the events. */
@@ -97,7 +99,14 @@ describe('the report of an interrupted call', () => {
     ],
     ['a payment of an earlier call that is sent again', [paymentSent], 'uncertain', 'earlier call'],
     ['an earlier payment that was answered', [paymentSent, paymentAnswered], 'uncertain', PAYMENT],
-    ['an earlier payment without answer', [paymentSent, paymentUncertain], 'uncertain', PAYMENT],
+    [
+      'an earlier payment that lands beside the payment of another call',
+      [paymentSent, { ...paymentSettled, receipt: otherReceipt }],
+      'uncertain',
+      'earlier call',
+    ],
+    ['an earlier payment that landed before', [paymentSettled, paymentSent], 'spent', PAYMENT],
+    ['nothing of the payment of another call', [paymentSettled], undefined, ''],
     ['an earlier payment that has landed', [paymentSent, paymentSettled], 'spent', PAYMENT],
     [
       'an earlier payment that was answered and has landed',
