@@ -5,7 +5,7 @@ import {
   type Journal,
   type LocalOptions,
 } from 'exact-change';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createOperations } from '../../adapters/local/operations.js';
 import { parseLocalOptions } from '../../src/config/parse-options.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
@@ -13,6 +13,7 @@ import { newWallet } from '../../src/journal/registry.js';
 import { listOf } from '../helpers/attempts.js';
 import { buyerOf, startService } from '../helpers/auto-pay.js';
 import { until } from '../helpers/chain.js';
+import { moveClock } from '../helpers/move-clock.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { served } from '../helpers/served.js';
 
@@ -150,8 +151,7 @@ async function serviceAfterPruning(journal: Journal, options: Partial<LocalOptio
   const { node } = sandbox.controls;
   node.warp(220_000);
   onTestFinished(node.fault('getFirstAvailableBlock', { kind: 'offBy', at: '', by: 1e12 }));
-  onTestFinished(() => void vi.useRealTimers());
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 25 * 3_600_000 });
+  moveClock(25 * 3_600_000);
   return startService(sandbox, journal, options);
 }
 

@@ -2,12 +2,13 @@ import { createKeyPairSignerFromBytes } from '@solana/kit';
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import { ExactSvmScheme } from '@x402/svm/exact/client';
 import { memoryJournal, SOLANA_MAINNET, type ClientOptions } from 'exact-change';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { fingerprintOf } from '../../src/payments/reconcile/find-earlier.js';
 import type { Attempt } from '../../src/journal/types.js';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { attemptOf, DAY_MS } from '../helpers/attempts.js';
 import { until } from '../helpers/chain.js';
+import { moveClock } from '../helpers/move-clock.js';
 import { failureOf, payerOf, payerOn, secretBytes, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, type Seller, sellerOfTest } from '../helpers/seller.js';
@@ -16,17 +17,8 @@ import { signedOf, timesSpent } from '../helpers/spends.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 
-afterEach(async () => {
-  vi.useRealTimers();
-});
-
 const url = (path: string) => sandbox.apiUrl + path;
 const usedOf = async ({ client }: Payer) => (await client.spent())[0]?.used;
-
-/** Moves the clock and stops it; timers still run. */
-function jump(ms: number): void {
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + ms });
-}
 
 /** A seller that drops the connection of each paid request and settles nothing. */
 async function losing(): Promise<Seller> {
@@ -88,7 +80,7 @@ describe('a client that closed with an open payment', () => {
     const next = payer.again({ journal });
     await next.resume();
     // A balance is known for 30 seconds, so the client reads it again.
-    jump(31_000);
+    moveClock(31_000);
     await failureOf(next.fetch(`${seller.url}/another`), 'insufficient_funds');
     expect([signedOf(payer, 'payment'), seller.paid.length]).toEqual([1, 1]);
   });
@@ -100,7 +92,7 @@ describe('a clock that jumps', () => {
     const seller = await losing();
     const post = { method: 'POST', body: 'x' };
     await failureOf(payer.client.fetch(seller.url, post), 'payment_uncertain');
-    jump(DAY_MS + 3_600_000);
+    moveClock(DAY_MS + 3_600_000);
     await failureOf(payer.client.fetch(seller.url, post), 'payment_uncertain');
     vi.useRealTimers();
     for (const paid of seller.paid) expect((await settle(sandbox, paid)).success).toBe(true);
@@ -118,7 +110,7 @@ describe('a clock that jumps', () => {
       .register(SOLANA_MAINNET, new ExactSvmScheme(signer, { rpcUrl: sandbox.rpcUrl }))
       .setSpendControls(false);
     expect((await wrapFetchWithPayment(fetch, official)(url('/usdc'))).status).toBe(200);
-    jump(-3_600_000);
+    moveClock(-3_600_000);
     await failureOf(payer.client.fetch(url('/usdc')), 'insufficient_funds');
     expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([1, 2]);
   });
@@ -127,7 +119,7 @@ describe('a clock that jumps', () => {
     const payer = await payerOn(sandbox, { USDC: '1' }, { policy: { maxPerHour: '0.01' } });
     const seller = await losing();
     await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
-    jump(-7_200_000);
+    moveClock(-7_200_000);
     for (const paid of seller.paid) expect((await settle(sandbox, paid)).success).toBe(true);
     await until('the payment is decided', async () => {
       await payer.client.resume();
@@ -151,7 +143,7 @@ describe('a clock that jumps', () => {
     const first = payer.client.fetch(url('/usdc'));
     const yes = await until('the first is asked about', () => answers[0]);
     await failureOf(payer.client.fetch(url('/usdc')), 'budget_exhausted');
-    jump(61_000);
+    moveClock(61_000);
     await failureOf(payer.client.fetch(url('/usdc')), 'budget_exhausted');
     yes(true);
     expect((await first).status).toBe(200);

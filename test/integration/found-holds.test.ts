@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SOLANA_MAINNET, type Coordination, type Journal, type Owner } from 'exact-change';
 import { fileJournal } from 'exact-change/journal/file';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { listOf } from '../helpers/attempts.js';
 import { tokenAccount, until } from '../helpers/chain.js';
+import { moveClock } from '../helpers/move-clock.js';
 import { closePayers, failureOf, payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, sellerOfTest } from '../helpers/seller.js';
@@ -124,8 +125,7 @@ describe('a payment that no node remembers when a client resumes it', () => {
       ...{ kind: 'offBy', at: '', by: 1e12 },
     });
     onTestFinished(restore);
-    onTestFinished(() => void vi.useRealTimers());
-    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 25 * 3_600_000 });
+    moveClock(25 * 3_600_000);
     expect(await other.resume()).toEqual([]);
     expect(await held()).toBe(0n);
   });
@@ -138,8 +138,7 @@ describe('a call of a client that finds a payment of more than a day ago', () =>
       () => ({}),
     );
     await client.close();
-    onTestFinished(() => void vi.useRealTimers());
-    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 25 * 3_600_000 });
+    moveClock(25 * 3_600_000);
     const { node } = sandbox.controls;
     onTestFinished(node.fault('getEpochInfo', { kind: 'hang' }));
     const caller = new AbortController();
@@ -173,8 +172,7 @@ describe('a swap that no node remembers', () => {
     await failed;
     node.warp(MORE_THAN_A_DAY);
     onTestFinished(node.fault('getFirstAvailableBlock', { kind: 'offBy', at: '', by: 1e12 }));
-    onTestFinished(() => void vi.useRealTimers());
-    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 25 * 3_600_000 });
+    moveClock(25 * 3_600_000);
     const next = payer.again();
     expect((await next.fetch(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
     const owner = { wallet: payer.address, network: SOLANA_MAINNET };
