@@ -287,7 +287,8 @@ describe('tables', () => {
     'keep no %s that was still waiting for a lock when its call failed',
     async (step) => {
       const pool = new pg.Pool({ connectionString: address, max: 1 });
-      const timeoutMs = 1_000;
+      // Long, because a tenth of what is left after the wait for a connection is for the way there.
+      const timeoutMs = 4_000;
       const journal = postgresJournal({ pool, timeoutMs });
       const patient = postgresJournal({ connectionString: address });
       const attempt = attemptOf();
@@ -296,9 +297,9 @@ describe('tables', () => {
       const before = await listOf(patient.attempts(owner));
       await withClient(address, async (client) => {
         await client.query('begin; lock table exact_change.attempts');
-        // The call spends half of its time before its statement reaches the database.
+        // The call spends a quarter of its time before its statement reaches the database.
         const busy = await pool.connect();
-        setTimeout(() => busy.release(), timeoutMs / 2);
+        setTimeout(() => busy.release(), timeoutMs / 4);
         const signed = { ...attempt, state: 'signed' as const };
         const call = step === 'put' ? journal.put(signed) : journal.reserve(attempt, []);
         await failureOf(call, 'journal_unavailable');

@@ -196,12 +196,13 @@ def test_keeps_no_write_that_was_still_waiting_for_a_lock_when_its_call_failed(
         idle = Pool._idle_one
 
         def late(pool: Pool) -> Any:
-            """Spends half of the call's time before its statement reaches the database."""
-            time.sleep(0.5)
+            """Spends a quarter of the call's time before its statement reaches the database."""
+            time.sleep(1)
             return idle(pool)
 
         with monkeypatch.context() as patch:
-            hurry(patch, shared, 1_000)
+            # Long: a tenth of what is left after the wait is for the way to the database.
+            hurry(patch, shared, 4_000)
             patch.setattr(Pool, "_idle_one", late)
             writing = (
                 shared.put(attempt("one", state="signed"))
