@@ -45,8 +45,10 @@ export async function earlierPayment(
     `${of.method.toUpperCase()} ${new URL(of.url).href.replace(/#.*/s, '')}`;
   let found: Earlier | undefined;
   try {
-    for await (const receipt of client.receipts({ since: Date.now() - DAY_MS })) {
-      if (callOf(receipt) !== callOf({ url, method })) continue;
+    const call = callOf({ url, method });
+    const { host } = new URL(url);
+    for await (const receipt of client.receipts({ host, since: Date.now() - DAY_MS })) {
+      if (callOf(receipt) !== call) continue;
       if (['pending', 'uncertain'].includes(receipt.state)) return 'uncertain';
       if (receipt.state === 'settled' && receipt.timings['answered'] === undefined) found = 'spent';
     }
