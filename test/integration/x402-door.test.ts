@@ -1,5 +1,5 @@
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
-import { createClient, isExactChangeError } from 'exact-change';
+import { createClient, isExactChangeError, settled } from 'exact-change';
 import { exactChangeScheme, withPayment } from 'exact-change/x402';
 import { describe, expect, it } from 'vitest';
 import { envelopeV1 } from '../fixtures/malformed-402.js';
@@ -114,7 +114,10 @@ describe('withPayment', () => {
     };
     const { rpcUrl, wsUrl, jupiterUrl } = sandbox;
     const pay = withPayment(through, { walletSecretKey: secretKey, rpcUrl, wsUrl, jupiterUrl });
-    expect((await pay(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
+    const response = await pay(`${sandbox.apiUrl}/usdc`);
+    expect(response.status).toBe(200);
+    // No caller can close this client: it watches its payment until the chain decides.
+    expect(await settled(response)).toMatchObject({ state: 'settled' });
     expect(urls.filter((url) => url === `${sandbox.apiUrl}/usdc`)).toHaveLength(2);
   });
 
