@@ -2,7 +2,7 @@ import { VersionedTransaction } from '@solana/web3.js';
 import { readTables, type ReadTable, type TableReader } from '../src/solana/transactions/tables.js';
 import { resolveInstructions } from '../src/solana/transactions/resolve.js';
 import { envelopeRules, readTransaction } from '../src/swaps/firewall/envelope.js';
-import { swapRules, swapSubject } from '../src/swaps/firewall/instruction-rules.js';
+import { swapRules, swapSubject } from '../src/swaps/firewall/swap-rules.js';
 import { enforce } from '../src/swaps/firewall/rule.js';
 import { shapeRules } from '../src/swaps/firewall/shape.js';
 import { surroundingsRules } from '../src/swaps/firewall/surroundings.js';

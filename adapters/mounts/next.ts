@@ -4,7 +4,7 @@
  * @module exact-change/next
  */
 import type { FetchHandler } from './fetch-handler.js';
-import { HOST } from './host.js';
+import { HOST } from './host-header.js';
 
 export type { FetchHandler } from './fetch-handler.js';
 

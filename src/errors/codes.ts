@@ -18,7 +18,8 @@ export interface OfferRefusal {
 type None = Readonly<Record<string, never>>;
 
 /**
- * Details of an error, by its code. JSON-safe; amounts are decimal strings of base units.
+ * Details of an error, by its code. JSON-safe; amounts are decimal strings of base units. The file
+ * that throws an error writes its message.
  */
 export interface ErrorDetails {
   // ConfigError: the caller's own arguments

@@ -4,7 +4,7 @@ import type { SignedSwap } from '../journal/types.js';
 import { WSOL_MINT } from '../network.js';
 import { COMPUTE_BUDGET_PROGRAM, SYSTEM_PROGRAM } from '../solana/programs.js';
 import type { PaymentContext } from '../payments/context.js';
-import type { SwapTaking } from '../payments/plan/swap-bound.js';
+import type { SwapTaking } from '../payments/plan/swap-cost-bound.js';
 import { verifySignature } from '../solana/keys.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
 import { decodeTokenAccount } from '../solana/tokens/decode.js';
@@ -16,7 +16,7 @@ import {
 } from '../solana/transactions/transaction.js';
 import { costsOf } from '../swaps/firewall/outlay.js';
 import { readCreationCosts, readTemporary } from '../swaps/firewall/read-temporary.js';
-import { checkSwap } from '../swaps/firewall/instruction-rules.js';
+import { checkSwap } from '../swaps/firewall/swap-rules.js';
 import { priorityFeeOf } from '../swaps/firewall/compute-budget.js';
 import { decodeSwap, decoderOf } from '../swaps/firewall/decoders.js';
 import { onOwnAccount, readForeign } from '../swaps/firewall/extract.js';

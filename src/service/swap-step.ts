@@ -1,6 +1,6 @@
 import { ProtocolError, type ExactChangeError } from '../errors.js';
 import { isPaid } from '../journal/open-payment.js';
-import { swapBound } from '../payments/plan/swap-bound.js';
+import { swapBound } from '../payments/plan/swap-cost-bound.js';
 import { choose } from '../payments/plan/choose.js';
 import { earliestSlot, recordedBefore } from '../payments/reconcile/fate.js';
 import { swapSource } from '../payments/reconcile/swap-end.js';

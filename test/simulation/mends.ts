@@ -32,7 +32,7 @@ export const mends: readonly Mend[] = [
     breaks: 'within caps',
     changes: [
       {
-        file: 'src/payments/plan/swap-bound.ts',
+        file: 'src/payments/plan/swap-cost-bound.ts',
         now: 'const isPinned = pinnedMint(network, outputMint) !== undefined;',
         before: 'const isPinned = true;',
       },

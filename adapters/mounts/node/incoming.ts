@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ReadableStream, type ReadableStreamDefaultController } from 'node:stream/web';
 import { addressOf, unreadableAddress } from '../../http/address.js';
 import { RequestRefusal } from '../../http/refusal.js';
-import { HOST } from '../host.js';
+import { HOST } from '../host-header.js';
 
 /** Facts about a request that its framework knows better than the message of Node. */
 export interface Incoming {

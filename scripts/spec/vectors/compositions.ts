@@ -1,7 +1,7 @@
 import { WSOL_MINT } from '../../../src/network.js';
 import { addressOf } from '../../../src/solana/address.js';
 import { associatedTokenAddress } from '../../../src/solana/tokens/accounts.js';
-import type { Relay } from '../../../src/swaps/firewall/instruction-rules.js';
+import type { Relay } from '../../../src/swaps/firewall/swap-rules.js';
 import { checkComposed, type Composition } from '../../../src/swaps/firewall/self-check.js';
 import { swapDecoders as decoders } from '../../../src/swaps/sources.js';
 import { composeSwap } from '../../../src/swaps/transaction/compose.js';

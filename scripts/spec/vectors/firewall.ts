@@ -1,6 +1,6 @@
 import { firewallRules } from '../../../src/swaps/firewall/catalog.js';
 import { inspectTransaction, type InspectionNode } from '../../../src/swaps/firewall/inspect.js';
-import { swapRules, swapSubject } from '../../../src/swaps/firewall/instruction-rules.js';
+import { swapRules, swapSubject } from '../../../src/swaps/firewall/swap-rules.js';
 import { brokenBy } from '../../../src/swaps/firewall/rule.js';
 import { swapDecoders as decoders } from '../../../src/swaps/sources.js';
 import { isExactChangeError } from '../../../src/errors.js';

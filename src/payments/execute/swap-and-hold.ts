@@ -14,7 +14,7 @@ import type { OwnFacts } from '../plan/offer-accounts.js';
 import { tooLittleHeld } from '../plan/short-of.js';
 import { finishOpenSwaps } from '../reconcile/open-swaps.js';
 import type { Swapped } from '../reconcile/swap-end.js';
-import { isOverCap } from '../plan/swap-bound.js';
+import { isOverCap } from '../plan/swap-cost-bound.js';
 import { noLongerApproved } from './ask-approval.js';
 import { findForAll } from './find-swap.js';
 import { freshFacts, holdTokens, holdIfKnown, type FundTask, type HeldFunds } from './fund.js';

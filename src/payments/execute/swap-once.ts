@@ -26,7 +26,7 @@ import { notRelayed, relayOffer } from '../plan/relay.js';
 import { buildFor } from '../plan/swap-build.js';
 import { checkInput } from '../plan/swap-quote.js';
 import type { Swapped } from '../reconcile/swap-end.js';
-import { isOverCap, takingOf } from '../plan/swap-bound.js';
+import { isOverCap, takingOf } from '../plan/swap-cost-bound.js';
 import { landExclusively } from './land-exclusively.js';
 import type { SwapTask, SwapHooks } from './swap-task.js';
 

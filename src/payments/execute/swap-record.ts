@@ -4,7 +4,7 @@ import { blockedBy } from '../../policy/over-budget.js';
 import { noSwapCost } from '../../policy/cost.js';
 import type { PaymentContext } from '../context.js';
 import { costFor } from '../attempt-receipt.js';
-import { swapBound } from '../plan/swap-bound.js';
+import { swapBound } from '../plan/swap-cost-bound.js';
 import { swapCostAfter, withSwapCost } from '../plan/swap-cost.js';
 import { againWithoutOrphans, type Reservation } from './reservation.js';
 import type { SwapTask } from './swap-task.js';

@@ -6,7 +6,7 @@ import type { RelayOffer } from '../../swaps/relayer/sign-relayed.js';
 import type { SwapOrder } from '../../swaps/transaction/prepare.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import type { WorstPrice } from '../plan/quote-within.js';
-import type { SwapTaking } from '../plan/swap-bound.js';
+import type { SwapTaking } from '../plan/swap-cost-bound.js';
 
 export interface SwapTask extends Pick<SwapOrder, 'keepWrapped' | 'beside'> {
   readonly request: ResolvedRequest;

@@ -13,7 +13,7 @@ import { shownAmount } from '../../network.js';
 import { ownerOf, type PaymentContext } from '../context.js';
 import { costFor } from '../attempt-receipt.js';
 import { workOnceToppedUp } from '../once-topped-up.js';
-import { swapBound } from './swap-bound.js';
+import { swapBound } from './swap-cost-bound.js';
 import { checkCaps } from './check-caps.js';
 import { checkRequest } from './check-request.js';
 import { choose, spendOf, type Choice } from './choose.js';

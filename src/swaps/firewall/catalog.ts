@@ -3,7 +3,7 @@ import { ownAccountRules } from '../accounts/own-account-rules.js';
 import { envelopeRules } from './envelope.js';
 import { exposureRules } from './exposure.js';
 import { innerRules } from './inner-rules.js';
-import { swapRules } from './instruction-rules.js';
+import { swapRules } from './swap-rules.js';
 import type { RuleText } from './rule.js';
 import { shapeRules } from './shape.js';
 import { guardRule, simulationRules } from './simulation.js';

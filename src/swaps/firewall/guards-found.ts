@@ -1,5 +1,5 @@
 import type { Address, Instruction } from '../../solana/types.js';
-import { ownAccount, type SwapExpectation } from './instruction-rules.js';
+import { ownAccount, type SwapExpectation } from './swap-rules.js';
 import {
   type SwapInPlace,
   type Placed,

@@ -25,7 +25,7 @@ import { readExposed } from './read-exposed.js';
 import type { ForeignSwap } from './extract.js';
 import { guardsHold } from './guard.js';
 import { guardsIn } from './guards-found.js';
-import { type SwapExpectation, swapSubject } from './instruction-rules.js';
+import { type SwapExpectation, swapSubject } from './swap-rules.js';
 import type { SurroundingsSubject } from './placed-instructions.js';
 import { refusal, type Rule, type RuleText } from './rule.js';
 import { guardRule, isGuardFailure, simulationSubject, watchedAccounts } from './simulation.js';

@@ -1,7 +1,7 @@
 import { viewOf } from '../../internal/bytes.js';
 import { SYSTEM_PROGRAM } from '../../solana/programs.js';
 import type { Address, Instruction } from '../../solana/types.js';
-import type { SwapExpectation } from './instruction-rules.js';
+import type { SwapExpectation } from './swap-rules.js';
 
 export interface SwapInPlace {
   readonly instructions: readonly Instruction[];

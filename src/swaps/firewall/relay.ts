@@ -1,6 +1,6 @@
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
-import type { SwapExpectation } from './instruction-rules.js';
+import type { SwapExpectation } from './swap-rules.js';
 import { type Placed, transferredChecked } from './placed-instructions.js';
 
 /** Returns the payer of a swap's fees and rents: the relayer if there is one, else the wallet. */

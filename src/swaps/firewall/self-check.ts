@@ -6,7 +6,7 @@ import type { Address, Instruction, LookupTable } from '../../solana/types.js';
 import { isSwap } from './decoders.js';
 import { type Floors, guardsHold } from './guard.js';
 import { guardsIn } from './guards-found.js';
-import type { SwapExpectation } from './instruction-rules.js';
+import type { SwapExpectation } from './swap-rules.js';
 import { placed } from './placed-instructions.js';
 import { feePayerOf, isRelayFee, relayFeeOf } from './relay.js';
 import { brokenBy } from './rule.js';

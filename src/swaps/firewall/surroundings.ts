@@ -5,7 +5,7 @@ import type { Address } from '../../solana/types.js';
 import { computeBudgetOf, MAX_COMPUTE_UNITS, priorityFeeOf } from './compute-budget.js';
 import { decodeSwap, programName } from './decoders.js';
 import { claimedBy, guardOf } from './guards-found.js';
-import { ownAccount, type SwapExpectation } from './instruction-rules.js';
+import { ownAccount, type SwapExpectation } from './swap-rules.js';
 import {
   type SurroundingsSubject,
   type SwapInPlace,

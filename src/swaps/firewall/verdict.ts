@@ -6,7 +6,7 @@ import type { Outlay } from './outlay.js';
 import { firewallRules, type FirewallStage, ruleTexts } from './catalog.js';
 import { programName } from './decoders.js';
 import type { ForeignSwap } from './extract.js';
-import type { SwapExpectation } from './instruction-rules.js';
+import type { SwapExpectation } from './swap-rules.js';
 import type { RuleText } from './rule.js';
 
 /** An amount of a token in base units, as decimal text. */

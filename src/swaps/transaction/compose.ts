@@ -12,7 +12,7 @@ import {
 } from '../../solana/transactions/swap-instructions.js';
 import type { Address, Instruction, LookupTable } from '../../solana/types.js';
 import { guard } from '../firewall/guard.js';
-import type { SwapExpectation } from '../firewall/instruction-rules.js';
+import type { SwapExpectation } from '../firewall/swap-rules.js';
 import { feePayerOf, relayFeeOf } from '../firewall/relay.js';
 import { createOwn, intoWallet } from '../accounts/own-instructions.js';
 import type { ComputeBudget } from './budget.js';

@@ -5,7 +5,7 @@ import { SIGNATURE_LAMPORTS } from '../../solana/transactions/compile.js';
 import type { Address } from '../../solana/types.js';
 import { amountText, fundingLink } from '../../token-text.js';
 import type { Floors } from '../firewall/guard.js';
-import type { SwapExpectation } from '../firewall/instruction-rules.js';
+import type { SwapExpectation } from '../firewall/swap-rules.js';
 import { relayFeeIn } from '../firewall/relay.js';
 import { creationCost, type OwnAccount } from '../accounts/own-account.js';
 import { type ComputeBudget, type LamportBudget, leastLamports, priorityFee } from './budget.js';

@@ -2,7 +2,7 @@ import { WSOL_MINT } from '../../network.js';
 import type { Signer, SigningIntent } from '../../solana/signer.js';
 import { ACCOUNT_BYTES } from '../../solana/tokens/accounts.js';
 import type { Address, Lifetime } from '../../solana/types.js';
-import { checkSwap, type Relay, type SwapExpectation } from '../firewall/instruction-rules.js';
+import { checkSwap, type Relay, type SwapExpectation } from '../firewall/swap-rules.js';
 import { relayFeeIn } from '../firewall/relay.js';
 import { checkComposed } from '../firewall/self-check.js';
 import { fetchLookupTables } from '../firewall/tables.js';

@@ -11,7 +11,7 @@ import type { Runtime } from '../../../src/internal/runtime.js';
 import { associatedTokenAddress } from '../../../src/solana/tokens/accounts.js';
 import type { Account } from '../../../src/solana/rpc/rpc.js';
 import type { Instruction } from '../../../src/solana/types.js';
-import type { SwapExpectation } from '../../../src/swaps/firewall/instruction-rules.js';
+import type { SwapExpectation } from '../../../src/swaps/firewall/swap-rules.js';
 import type { QuoteIntent, SwapProvider } from '../../../src/swaps/provider.js';
 import type { SwapQuote } from '../../../src/swaps/types.js';
 import { swapDecoders as decoders } from '../../../src/swaps/sources.js';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { PaymentContext } from '../../../../src/payments/context.js';
 import { costFor } from '../../../../src/payments/attempt-receipt.js';
 import { createMemory } from '../../../../src/payments/memory.js';
-import { swapBound } from '../../../../src/payments/plan/swap-bound.js';
+import { swapBound } from '../../../../src/payments/plan/swap-cost-bound.js';
 import { swapCostAfter, withSwapCost } from '../../../../src/payments/plan/swap-cost.js';
 import type { ResolvedRequest } from '../../../../src/config/swap-request.js';
 import { QuoteError, TransportError } from '../../../../src/errors.js';

@@ -1,6 +1,6 @@
 import { isExactChangeError } from '../../../../src/errors.js';
 import { type FirewallRules, firewallRules } from '../../../../src/swaps/firewall/catalog.js';
-import { checkSwap } from '../../../../src/swaps/firewall/instruction-rules.js';
+import { checkSwap } from '../../../../src/swaps/firewall/swap-rules.js';
 import { checkExposure, foreignAccounts } from '../../../../src/swaps/firewall/exposure.js';
 import { extractSwap } from '../../../../src/swaps/firewall/extract.js';
 import { inspectTransaction, type InspectionNode } from '../../../../src/swaps/firewall/inspect.js';

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { swapRules, swapSubject } from '../../../../src/swaps/firewall/instruction-rules.js';
+import { swapRules, swapSubject } from '../../../../src/swaps/firewall/swap-rules.js';
 import { brokenBy } from '../../../../src/swaps/firewall/rule.js';
 import type { SwapBuild } from '../../../../src/swaps/provider.js';
 import {

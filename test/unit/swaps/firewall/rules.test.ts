@@ -11,7 +11,7 @@ import {
   type Exposed,
   foreignAccounts,
 } from '../../../../src/swaps/firewall/exposure.js';
-import { checkSwap } from '../../../../src/swaps/firewall/instruction-rules.js';
+import { checkSwap } from '../../../../src/swaps/firewall/swap-rules.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../../../src/network.js';
 import { associatedTokenAddress } from '../../../../src/solana/tokens/accounts.js';
 import { createSeedSigner } from '../../../../src/solana/keys.js';
