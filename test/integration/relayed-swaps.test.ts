@@ -174,12 +174,17 @@ describe('a relayer, for a wallet without SOL', () => {
     const error = await failureOf(payer.client.fetch(url), 'amount_over_limit');
     expect(error.details).toMatchObject({ cap: 'maxPerPayment' });
     expect([payer.signed, relayer.signed]).toEqual([[], []]);
-    const bounded = await withoutSol(
-      { USDT: '5' },
-      { policy: { maxInAmount: { USDT: '300000' } } },
-    );
-    await failureOf(bounded.client.fetch(url), 'amount_over_limit');
-    expect([bounded.signed, relayer.signed]).toEqual([[], []]);
+  });
+
+  it.each([
+    ['no hook', {}],
+    ['an approval', { approve: () => true }],
+  ])('counts its fee against policy.maxInAmount with %s', async (_, more) => {
+    const policy = { maxInAmount: { USDT: '300000' }, ...more };
+    const payer = await withoutSol({ USDT: '5' }, { policy });
+    const error = await failureOf(payer.client.fetch(url), 'amount_over_limit');
+    expect(error.details).toMatchObject({ cap: 'maxInAmount' });
+    expect([payer.signed, relayer.signed]).toEqual([[], []]);
   });
 
   it('signs before a wallet that takes whole transactions', async () => {

@@ -71,12 +71,9 @@ export async function swapOnce(
   const bounds = boundsOf(quote);
   // Ask the caps first: a swap that they refuse by its quote keeps no payment waiting.
   await task.onPlanned?.({ ...bounds, lamports: SIGNATURE_LAMPORTS });
-  const { approved = false, available } = task;
-  // An approved amount is within the policy already.
-  const maxInputs =
-    approved && available !== undefined
-      ? new Map([[quote.inputMint, available]])
-      : withApproved(context.config.policy.maxInAmount, quote.inputMint, task.worst);
+  const { approved = false, available, worst } = task;
+  const most = approved ? available : worst && BigInt(worst.maxInAmount);
+  const maxInputs = withApproved(context.config.policy.maxInAmount, quote.inputMint, most);
   let planned: SwapOutlook | undefined;
   let building: Promise<SwapBuild> | undefined;
   const order = {
@@ -141,10 +138,9 @@ export async function swapOnce(
 function withApproved(
   bounds: ReadonlyMap<string, bigint>,
   mint: Address,
-  worst: WorstPrice | undefined,
+  approved: bigint | undefined,
 ): ReadonlyMap<string, bigint> {
-  if (worst === undefined) return bounds;
-  const approved = BigInt(worst.maxInAmount);
+  if (approved === undefined) return bounds;
   return new Map([...bounds, [mint, minAmount(approved, bounds.get(mint) ?? approved)]]);
 }
 

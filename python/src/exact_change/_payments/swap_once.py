@@ -117,10 +117,9 @@ def swap_once(
     mints = quote.input_mint, quote.output_mint
     # Ask the caps before the build and before any lock, so that a refused swap delays no payment.
     yield from task.plan(SwapTaking(*mints, bounds.max_in, bounds.min_out, SIGNATURE_LAMPORTS))
-    # An approved quote is within the policy already.
-    most_in = _with_approved(context.config.policy.max_in_amount, quote.input_mint, task.worst)
-    if task.is_approved and task.available is not None:
-        most_in = {quote.input_mint: task.available}
+    worst = None if task.worst is None else task.worst.max_in
+    most = task.available if task.is_approved else worst
+    most_in = _with_approved(context.config.policy.max_in_amount, quote.input_mint, most)
     build: SwapBuild | None = None
 
     def build_once() -> Steps[SwapBuild]:
@@ -201,12 +200,12 @@ def swap_once(
 
 
 def _with_approved(
-    bounds: Mapping[str, int], mint: Address, worst: WorstPrice | None
+    bounds: Mapping[str, int], mint: Address, approved: int | None
 ) -> Mapping[str, int]:
     """Adds the approved input to the caller's bounds; it includes a relayer's fee."""
-    if worst is None:
+    if approved is None:
         return bounds
-    return {**bounds, mint: min(worst.max_in, bounds.get(mint, worst.max_in))}
+    return {**bounds, mint: min(approved, bounds.get(mint, approved))}
 
 
 def _is_past_approval(error: ExactChangeError, worst: WorstPrice | None) -> bool:

@@ -129,6 +129,7 @@ def test_requests_no_relayer_signature_for_a_refused_plan(broke: Broke) -> None:
     [
         ({"max_per_payment": "0.30"}, "max_per_payment"),
         ({"max_in_amount": {"USDT": "300000"}}, "max_in_amount"),
+        ({"max_in_amount": {"USDT": "300000"}, "approve": lambda _plan: True}, "max_in_amount"),
     ],
 )
 def test_counts_the_relay_fee_in_caps_before_any_signature(
