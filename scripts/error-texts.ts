@@ -165,7 +165,7 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
     remedy: 'Ask the seller for a lost one, with `details.signature`; a new key buys again',
   },
   journal_unavailable: {
-    when: 'The journal could not be read or written, so nothing was signed',
+    when: 'The journal could not be read or written, so nothing that was signed has left',
     remedy: 'Repair the journal, then try again',
   },
   journal_locked: {

@@ -35,7 +35,7 @@ export const stateTexts: Readonly<Record<AttemptState, StateText>> = {
       'A payment is signed and on record. It may have left, and it may land until its last valid block height is finalized.',
     onCrash: 'The client asks the chain until the chain has decided.',
     onRepeat:
-      'The client asks the chain. If it has not decided, the client presents the same bytes again (GET, HEAD, a payment id, or repeatable); otherwise payment_uncertain.',
+      'The client asks the chain. If it has not decided, the client presents the same bytes again (GET, HEAD, a payment id, or repeatable); otherwise payment_uncertain. Without a key, a payment of over a day ago that no node remembers is forgotten: a new purchase.',
   },
   settled: {
     meaning: 'Your RPC node showed the payment on chain.',
@@ -62,6 +62,6 @@ export const outcomeTexts: Readonly<Record<AnswerOutcome, string>> = {
   unsettled:
     '402 that reports a failed settlement, that gives no usable reason, or whose body is incomplete.',
   refused:
-    '402 of x402 version 2 with terms, without a settlement, and read to its end: the seller says that it refused the payment before settling it.',
+    '402 of x402 version 2 with terms, without a settlement, with a reason in its headers or read to its end: the seller says that it refused the payment before settling it.',
   lost: 'No answer: the connection was lost, or the deadline passed.',
 };

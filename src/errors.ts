@@ -22,14 +22,15 @@ export {
 /**
  * State of the caller's money when an error was thrown.
  *
- * - `untouched`: no transaction of ours landed or can still land.
+ * - `untouched`: no token was paid or swapped, and none can be. A swap that landed and failed cost its
+ *   network fee.
  * - `swapped`: a swap landed, and nothing was paid.
  * - `uncertain`: a transaction that we signed left this process and may still land.
  * - `spent`: the payment landed on chain.
  */
 export type Funds = 'untouched' | 'swapped' | 'uncertain' | 'spent';
 
-/** A transaction of ours that landed. Amounts are decimal strings of base units. */
+/** A swap or payment that landed, and did not fail. Amounts are decimal strings of base units. */
 export interface Moved {
   readonly kind: 'swap' | 'payment';
   readonly signature: string;

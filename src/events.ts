@@ -68,7 +68,7 @@ export interface EventDetails {
     readonly lastValidBlockHeight: string;
     readonly code: ErrorCode;
   };
-  /** The call failed before it signed a payment; a swap may have landed. */
+  /** The call failed; `funds` says what landed, or may still land. */
   'payment.failed': { readonly code: ErrorCode; readonly funds: Funds; readonly message: string };
   /** The client works, but less well than it could; `message` says why. */
   warning: { readonly message: string };

@@ -167,9 +167,9 @@ export function receiptOf(response: Arrived): Receipt | undefined {
 
 /**
  * Waits until the chain has decided the payment for a response, and returns its receipt: `state` is
- * `settled`, or `unsettled` if the payment can never land. The wait takes about a second, and at
- * most a minute or two: until the payment's blockhash has expired and its expiry is final.
- * Undefined if nothing was paid.
+ * `settled`, or `unsettled` if the payment can never land. The wait takes about a second, or a
+ * minute or two if the payment never lands: until its blockhash has expired and its expiry is
+ * final. It is longer if no node has the history that proves it. Undefined if nothing was paid.
  *
  * Rejects with the signal's reason, or with `ConfigError` (`client_closed`) if the client is closed
  * before the chain has decided.

@@ -27,7 +27,8 @@ export type Earlier = 'uncertain' | 'spent';
 /** Sentences for a call that failed without a payment after such an {@link Earlier} call. */
 export const EARLIER_TEXT: Readonly<Record<Earlier, string>> = {
   uncertain: 'This call paid nothing, but the payment of an earlier call to it may still land.',
-  spent: 'This call paid nothing, but an earlier call to it is paid, and got no answer.',
+  spent:
+    'This call paid nothing, but an earlier payment for it landed, and no answer to it is on record.',
 };
 
 /**

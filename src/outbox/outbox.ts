@@ -23,7 +23,10 @@ interface About {
  */
 export interface WebhookDetails {
   'swap.confirmed': About & Omit<SwapResult, 'relayFee'>;
-  /** The swap landed and failed, or can never land. */
+  /**
+   * The swap landed and failed, or can never land; with `code` `swap_uncertain`, no node remembers
+   * it, and it may have landed.
+   */
   'swap.failed': About &
     Pick<SwapResult, 'signature' | 'inputMint' | 'outputMint' | 'provider'> & {
       readonly code: ErrorCode;

@@ -233,9 +233,9 @@ class Client(ClientBase, Closing):
     def settled(self, response: Any, *, timeout: float | None = None) -> Receipt | None:
         """Waits until the chain has decided and returns the receipt; None if nothing was paid.
 
-        It takes about a second. It takes at most a minute or two: until it is final that the
-        payment's blockhash has expired. Raises ``TimeoutError`` after ``timeout`` seconds, and
-        ``ConfigError`` (``client_closed``) if the client is closed before.
+        It takes about a second, or a minute or two until the payment's blockhash has expired for
+        good; longer if no node has the history that proves it. Raises ``TimeoutError`` after
+        ``timeout`` seconds, and ``ConfigError`` (``client_closed``) if the client closes before.
         """
         live = live_receipt(response)
         if live is None:

@@ -45,7 +45,7 @@ EventName = Literal[
     # The answer was lost, or the seller refused a signed payment; the chain decides:
     # payer_signature, last_valid_block_height, code.
     "payment.uncertain",
-    # The call failed before it signed a payment; a swap may have landed: code, funds, message.
+    # The call failed; `funds` says what landed, or may still land: code, funds, message.
     "payment.failed",
     # The client works, but less well than it could; the message says why: message.
     "warning",

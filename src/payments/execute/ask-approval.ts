@@ -82,7 +82,7 @@ function approvalRefused(init: { readonly cause?: unknown }): PolicyError {
 export function noLongerApproved(cause: unknown): PolicyError {
   return new PolicyError(
     'approval_refused',
-    'The price moved while approval was awaited, and the swap would take more than what was approved. Nothing was signed; call again to approve it anew.',
+    'The price moved while approval was awaited, and the swap would take more than what was approved. Nothing more was signed; call again to approve it anew.',
     { details: { reason: 'changed' }, retry: 'fresh', cause },
   );
 }

@@ -33,7 +33,7 @@ export async function quoteWithin(
 export function pastApproval(): PolicyError {
   return new PolicyError(
     'approval_refused',
-    'What the swap takes moved past what was approved, so nothing was signed. Ask for a new quote.',
+    'What the swap takes moved past what was approved, so nothing more was signed. Ask for a new quote.',
     { details: { reason: 'changed' }, retry: 'fresh' },
   );
 }

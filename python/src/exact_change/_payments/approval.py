@@ -84,7 +84,7 @@ def no_longer_approved(cause: Exception) -> ExactChangeError:
     return failure(
         "approval_refused",
         "The price moved while approval was awaited, and the swap would take more than what was "
-        "approved. Nothing was signed; call again to approve it anew.",
+        "approved. Nothing more was signed; call again to approve it anew.",
         {"reason": "changed"},
         retry="fresh",
         cause=cause,

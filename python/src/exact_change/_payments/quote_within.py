@@ -46,8 +46,8 @@ def past_approval() -> ExactChangeError:
     """Returns the error for a swap that takes more, or brings less, than approved."""
     return failure(
         "approval_refused",
-        "What the swap takes moved past what was approved, so nothing was signed. Ask for a new "
-        "quote.",
+        "What the swap takes moved past what was approved, so nothing more was signed. Ask for a "
+        "new quote.",
         {"reason": "changed"},
         retry="fresh",
     )
