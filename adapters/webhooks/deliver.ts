@@ -1,6 +1,7 @@
 import { request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as requestHttps } from 'node:https';
-import type { LookupFunction } from 'node:net';
+import type { LookupFunction, TcpSocketConnectOpts } from 'node:net';
+import type { ConnectionOptions } from 'node:tls';
 import { startDeadline, untilAborted } from '../../src/internal/abort.js';
 import { readAddress, whyNotPublic } from './addresses.js';
 import type { Message } from './message.js';
@@ -31,6 +32,12 @@ export interface DeliverParts {
  */
 const MAX_ANSWER_BYTES = 16_384;
 export const DRAIN_MS = 1_000;
+
+/**
+ * Milliseconds for the connection to one of several addresses. Node's default of 250 gives up a far
+ * endpoint whose other address leads nowhere.
+ */
+const CONNECT_MS = 4_000;
 
 /**
  * Returns a function that delivers over its own connections. It uses no proxy of the environment,
@@ -66,18 +73,22 @@ async function addressesOf(
   return literal === undefined ? resolve(url.hostname, signal) : [literal];
 }
 
+type PostOptions = Pick<ConnectionOptions, 'rejectUnauthorized'> &
+  Pick<TcpSocketConnectOpts, 'autoSelectFamilyAttemptTimeout'>;
+
 function post(
   url: URL,
   addresses: readonly string[],
   { headers, body }: Message,
   signal: AbortSignal,
 ): Promise<Answer> {
-  const options: RequestOptions & { readonly rejectUnauthorized: boolean } = {
+  const options: RequestOptions & PostOptions = {
     method: 'POST',
     headers: { ...headers, 'content-length': new TextEncoder().encode(body).length },
     // A new connection for each delivery: a pooled connection was checked for another delivery.
     agent: false,
     lookup: pinnedTo(addresses),
+    autoSelectFamilyAttemptTimeout: CONNECT_MS,
     // Set it here, because the environment may turn it off.
     rejectUnauthorized: true,
     signal,

@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import https from 'node:https';
 import { syncBuiltinESMExports } from 'node:module';
@@ -289,6 +290,23 @@ describe('the resolution of a name', () => {
   it('returns loopback addresses for localhost without a DNS query', async () => {
     expect(await resolveByDns('localhost', never)).toEqual(['127.0.0.1', '::1']);
     const url = await receiver((_, response) => response.writeHead(204).end());
+    expect(
+      await tell(url.replace('127.0.0.1', 'localhost'), { resolve: resolveByDns }),
+    ).toMatchObject({ status: 204 });
+  });
+
+  it('waits for a slow connection to the first of two addresses', async () => {
+    const url = await receiver((_, response) => response.writeHead(204).end());
+    // This process is busy for longer than Node's own time limit for one address, of 250 ms.
+    const keepBusy = () => {
+      for (const since = performance.now(); performance.now() - since < 400;);
+    };
+    const slow = (about: unknown) => {
+      const { socket } = about as { readonly socket: Socket }; // By the channel's documentation.
+      socket.once('connectionAttempt', () => process.nextTick(keepBusy));
+    };
+    subscribe('net.client.socket', slow);
+    onTestFinished(() => void unsubscribe('net.client.socket', slow));
     expect(
       await tell(url.replace('127.0.0.1', 'localhost'), { resolve: resolveByDns }),
     ).toMatchObject({ status: 204 });
