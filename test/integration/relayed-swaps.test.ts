@@ -187,6 +187,42 @@ describe('a relayer, for a wallet without SOL', () => {
     expect([payer.signed, relayer.signed]).toEqual([[], []]);
   });
 
+  it('ends a call if no cap has room for a fee that is taken from the output', async () => {
+    relayer.accept([sandbox.mints.USDC.address]);
+    const payer = await withoutSol({ USDT: '5' }, { policy: { maxPerPayment: '0.30' } });
+    const error = await failureOf(payer.client.fetch(url), 'amount_over_limit');
+    expect(error.details).toMatchObject({ cap: 'maxPerPayment' });
+    expect([payer.signed, relayer.signed]).toEqual([[], []]);
+  });
+
+  it('needs no room for lamports that it pays', async () => {
+    const payer = await withoutSol({ USDT: '5' }, { policy: { maxLamportsPerDay: '4000' } });
+    const { state, cost } = await decided(await payer.client.fetch(url));
+    expect([state, cost.networkFeeLamports]).toEqual(['settled', '0']);
+  });
+
+  it('pays for no swap that takes more than was approved with its fee', async () => {
+    const { aggregator } = sandbox.controls;
+    let asked = 0;
+    // The quote still fits into what was approved, but with the fee it does not.
+    const approve = () => {
+      aggregator.setVenue({ deviationBps: 300 });
+      aggregator.setPrice('BONK', (sandbox.mints.BONK.picoUsd * 985n) / 1_000n);
+      aggregator.lie('/swap/v1/quote', (answer) => {
+        aggregator.setVenue({});
+        return answer;
+      });
+      asked += 1;
+      return true;
+    };
+    const caps = { maxPerPayment: '30', maxPerDay: '30', maxSwapLossBps: 300 };
+    const policy = { approve, minSwap: '20', ...caps };
+    const payer = await withoutSol({ BONK: '5000000' }, { policy });
+    const error = await failureOf(payer.client.fetch(url), 'approval_refused');
+    expect(error).toMatchObject({ details: { reason: 'changed' }, retry: 'fresh' });
+    expect([asked, payer.signed, relayer.signed]).toEqual([1, [], []]);
+  });
+
   it('signs before a wallet that takes whole transactions', async () => {
     const wallet = await sandbox.createWallet({ USDT: '5' });
     const { signer } = recordingSigner(wallet.address, wallet.secretKey);

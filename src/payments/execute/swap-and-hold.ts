@@ -19,7 +19,7 @@ import { noLongerApproved } from './ask-approval.js';
 import { findForAll } from './find-swap.js';
 import { freshFacts, holdTokens, holdIfKnown, type FundTask, type HeldFunds } from './fund.js';
 import { runSwap } from './run-swap.js';
-import { runWrap } from './swap-once.js';
+import { isPastApproval, runWrap } from './swap-once.js';
 import { recordSwaps } from './swap-record.js';
 
 // If no cap has room for a swap, the next swap brings a quarter of it.
@@ -144,8 +144,9 @@ export async function swapFromBest(
       // Try a smaller swap, because the whole swap counts against the caps of this payment, even if
       // other payments need it too.
       const isForMore = broughtBy(funding) > least - facts.available;
-      if (isOverCap(error) && isForMore && needed !== least) {
-        needed = maxAmount(least, smallerNeed(context, facts, funding));
+      const smaller = maxAmount(least, smallerNeed(context, facts, funding));
+      if (isOverCap(error) && isForMore && (needed === undefined || smaller < needed)) {
+        needed = smaller;
         continue;
       }
       // A swap out of a different token would pay into the same account.
@@ -190,8 +191,9 @@ async function swapInto(
     available: approved ? funding.maxInAmount : available,
   });
   return swapping.catch((error: unknown) => {
-    throw approved && isExactChangeError(error, 'insufficient_funds')
-      ? noLongerApproved(error)
-      : error;
+    const isMore =
+      isExactChangeError(error, 'insufficient_funds') ||
+      isPastApproval(error, funding.maxInAmount.toString());
+    throw approved && isMore ? noLongerApproved(error) : error;
   });
 }

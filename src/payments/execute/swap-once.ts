@@ -70,7 +70,9 @@ export async function swapOnce(
 ): Promise<Swapped> {
   const bounds = boundsOf(quote);
   // Ask the caps first: a swap that they refuse by its quote keeps no payment waiting.
-  await task.onPlanned?.({ ...bounds, lamports: SIGNATURE_LAMPORTS });
+  // A relayer may pay the lamports.
+  const lamports = context.config.relayer === undefined ? SIGNATURE_LAMPORTS : 0n;
+  await task.onPlanned?.({ ...bounds, lamports });
   const { approved = false, available, worst } = task;
   const most = approved ? available : worst && BigInt(worst.maxInAmount);
   const maxInputs = withApproved(context.config.policy.maxInAmount, quote.inputMint, most);
@@ -117,7 +119,7 @@ export async function swapOnce(
         return signStrict();
       })
       .catch((error: unknown) => {
-        throw isPastApproval(error, task.worst) ? pastApproval() : error;
+        throw worst && isPastApproval(error, worst.maxInAmount) ? pastApproval() : error;
       });
   const landAlone = () => landExclusively(context, [inputMint, outputMint], task, sign, quote);
   // Beside payments, the whole balance may be missing, and no approver has seen that.
@@ -145,11 +147,11 @@ function withApproved(
 }
 
 /** Whether a swap was refused because of the approved input, not because of the caller's bound. */
-function isPastApproval(error: unknown, worst: WorstPrice | undefined): boolean {
+export function isPastApproval(error: unknown, approved: string): boolean {
   return (
     isExactChangeError(error, 'amount_over_limit') &&
     error.details.cap === 'maxInAmount' &&
-    error.details.limit === worst?.maxInAmount
+    error.details.limit === approved
   );
 }
 

@@ -226,9 +226,12 @@ async function planAtService(
   return isExactChangeError(found) ? undefined : { ...found, built: planned.transaction };
 }
 
-/** Returns the base units of the output mint that a swap or wrap brings at least. */
+/** Returns the base units that a swap or wrap brings at least, besides a relayer's highest fee. */
 export function broughtBy(funding: Funding): bigint {
-  return 'quote' in funding ? BigInt(funding.quote.minOutAmount) : funding.wrap;
+  if ('wrap' in funding) return funding.wrap;
+  const { quote, relay } = funding;
+  const fee = relay?.mint === quote.outputMint ? relay.maxFee : 0n;
+  return BigInt(quote.minOutAmount) - fee;
 }
 
 /** Returns whether a mint is pinned: no seller can make up the price of a pinned mint. */

@@ -130,13 +130,13 @@ async function mostFor(
   signal: AbortSignal | undefined,
 ): Promise<Receipt['cost']> {
   const { signer, policy } = context.config;
-  const { inputMint, maxInAmount: maxIn, relay } = funding;
+  const { inputMint, maxInAmount: maxIn } = funding;
   const rent = await newAccountRent(context.rpc, signer.address, spend.mint, { signal });
   const taking = {
     inputMint,
     outputMint: spend.mint,
     maxIn,
-    minOut: broughtBy(funding) - (relay?.mint === spend.mint ? relay.maxFee : 0n),
+    minOut: broughtBy(funding),
     lamports: policy.maxFeeLamports + rent,
   };
   return costFor(

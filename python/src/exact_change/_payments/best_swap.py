@@ -23,7 +23,7 @@ from .reconcile.swap_end import Swapped
 from .reservation import Reservation
 from .run_swap import run_swap
 from .swap_cost import SwapTaking, is_over_cap
-from .swap_once import SwapTask, run_wrap
+from .swap_once import SwapTask, is_past_approval, run_wrap
 
 # If a swap does not fit into a cap, the next swap brings its output divided by this.
 _LESS = 4
@@ -74,8 +74,9 @@ def swap_from_best(
             # The whole swap counts against the caps of this payment, even if it brings more than
             # the payment needs. So try a smaller swap.
             brings_more = funding.brings > least - facts.available
-            if is_over_cap(error) and brings_more and needed != least:
-                needed = max(least, _less_than(context, facts, funding))
+            smaller = max(least, _less_than(context, facts, funding))
+            if is_over_cap(error) and brings_more and (needed is None or smaller < needed):
+                needed = smaller
                 continue
             # A swap out of a different token would pay into the same account.
             is_output = is_code(error, "account_unusable") and (
@@ -128,7 +129,8 @@ def _swap_into(
     try:
         return (yield from run_swap(context, swap))
     except ExactChangeError as error:
-        if is_approved and is_code(error, "insufficient_funds"):
+        is_more = is_code(error, "insufficient_funds") or is_past_approval(error, funding.max_in)
+        if is_approved and is_more:
             raise no_longer_approved(error)
         raise
 

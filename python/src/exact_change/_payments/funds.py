@@ -16,7 +16,7 @@ class Funding(NamedTuple):
     input_mint: Address
     # The most of the input that the swap takes.
     max_in: int
-    # Least of the payment's mint that the swap brings.
+    # Least of the payment's mint that the swap brings, besides a relay's highest fee.
     brings: int
     # None for a wrap of SOL.
     quote: SwapQuote | None = None

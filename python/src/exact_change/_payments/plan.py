@@ -185,10 +185,7 @@ def _highest_cost(
     config, mint = context.config, spend["mint"]
     rent = yield from new_account_rent(context.rpc, config.wallet, mint, signal)
     max_fee = config.policy.max_fee_lamports
-    relay, brings = funding.relay, funding.brings
-    if relay is not None and relay.mint == mint:
-        brings -= relay.max_fee
-    taking = SwapTaking(funding.input_mint, mint, funding.max_in, brings, max_fee + rent)
+    taking = SwapTaking(funding.input_mint, mint, funding.max_in, funding.brings, max_fee + rent)
     bound = yield from swap_bound(context, taking, spend, signal)
     return cost_for({**spend, "swapping": bound}, max_fee)
 

@@ -90,8 +90,9 @@ def with_relay(
     dearer = yield from quote_for_payment(context, request, signal)
     check_available(context.config.network, dearer, funding.available)
     # The built transaction is for the smaller quote, so drop it.
+    brings = dearer.min_out - relay.max_fee
     return funding._replace(
-        max_in=dearer.max_in, brings=dearer.min_out, quote=dearer, built=None, relay=relay
+        max_in=dearer.max_in, brings=brings, quote=dearer, built=None, relay=relay
     )
 
 

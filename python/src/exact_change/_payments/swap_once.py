@@ -116,7 +116,9 @@ def swap_once(
     bounds, signal = bounds_of(quote), task.hooks.signal
     mints = quote.input_mint, quote.output_mint
     # Ask the caps before the build and before any lock, so that a refused swap delays no payment.
-    yield from task.plan(SwapTaking(*mints, bounds.max_in, bounds.min_out, SIGNATURE_LAMPORTS))
+    # A relayer may pay the lamports.
+    lamports = SIGNATURE_LAMPORTS if context.config.relayer is None else 0
+    yield from task.plan(SwapTaking(*mints, bounds.max_in, bounds.min_out, lamports))
     worst = None if task.worst is None else task.worst.max_in
     most = task.available if task.is_approved else worst
     most_in = _with_approved(context.config.policy.max_in_amount, quote.input_mint, most)
@@ -176,7 +178,7 @@ def swap_once(
         try:
             return (yield from sign())
         except ExactChangeError as error:
-            if _is_past_approval(error, task.worst):
+            if task.worst is not None and is_past_approval(error, task.worst.max_in):
                 raise past_approval() from None
             raise
 
@@ -208,13 +210,12 @@ def _with_approved(
     return {**bounds, mint: min(approved, bounds.get(mint, approved))}
 
 
-def _is_past_approval(error: ExactChangeError, worst: WorstPrice | None) -> bool:
+def is_past_approval(error: ExactChangeError, approved: int) -> bool:
     """Returns whether the approved input, not the caller's own bound, refused the swap."""
     return (
-        worst is not None
-        and is_code(error, "amount_over_limit")
+        is_code(error, "amount_over_limit")
         and error.details["cap"] == "max_in_amount"
-        and error.details["limit"] == str(worst.max_in)
+        and error.details["limit"] == str(approved)
     )
 
 

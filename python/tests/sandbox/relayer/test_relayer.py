@@ -141,6 +141,19 @@ def test_counts_the_relay_fee_in_caps_before_any_signature(
     untouched(payer)
 
 
+def test_ends_a_call_if_no_cap_has_room_for_a_fee_taken_from_the_output(broke: Broke) -> None:
+    broke.sandbox.call("relayer.accept", [broke.sandbox.mint("USDC")])
+    payer = broke(policy={"max_per_payment": "0.30"})
+    error = broke.refused(payer, "amount_over_limit")
+    assert (error.details["cap"], broke.signed) == ("max_per_payment", [])
+    untouched(payer)
+
+
+def test_needs_no_room_for_lamports_that_the_relayer_pays(broke: Broke) -> None:
+    receipt = broke.pay(broke(policy={"max_lamports_per_day": "4000"}))
+    assert receipt.swap is not None and receipt.swap.relay_fee is not None
+
+
 def test_counts_the_relay_fee_in_the_daily_budget(broke: Broke) -> None:
     payer = broke(policy={"max_per_day": "0.52"})
     used = float(broke.pay(payer).cost.usd or 0)
