@@ -21,7 +21,7 @@ import {
 import { signWrap } from '../../swaps/transaction/sign-wrap.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import { signerWithTimeout, type PaymentContext } from '../context.js';
-import { pastApproval, type WorstPrice } from '../plan/quote-within.js';
+import { pastApproval } from '../plan/quote-within.js';
 import { notRelayed, relayOffer } from '../plan/relay.js';
 import { buildFor } from '../plan/swap-build.js';
 import { checkInput } from '../plan/swap-quote.js';
