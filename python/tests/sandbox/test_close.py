@@ -61,6 +61,37 @@ async def test_raises_client_closed_in_a_task_that_waits_for_a_node(sandbox: San
     assert (closed.value.code, closed.value.funds) == ("client_closed", "untouched")
 
 
+def test_signs_nothing_with_a_key_if_the_client_closes_while_the_journal_reserves(
+    sandbox: Sandbox,
+    make_payer: MakePayer,
+    make_seller: MakeSeller,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reserve = TimedJournal.reserve
+
+    def slow(self: TimedJournal, *args: Any, **options: Any) -> Steps[Any]:
+        reserved = yield from reserve(self, *args, **options)
+        is_reserved.set()
+        yield from call(may_go_on.wait)
+        return reserved
+
+    is_reserved, may_go_on = threading.Event(), threading.Event()
+    monkeypatch.setattr(TimedJournal, "reserve", slow)
+    seller = make_seller(selling(sandbox, offer(sandbox)))
+    payer = make_payer(USDC="1", journal=file_journal(tmp_path / "journal"))
+    with ThreadPoolExecutor(2) as pool:
+        buying = pool.submit(failure_of, lambda: payer.client.get(seller.url), "client_closed")
+        assert is_reserved.wait(60)
+        closing = pool.submit(payer.client.close)
+        until("the client closes", lambda: payer.client._payer.is_closed)
+        may_go_on.set()
+        error = buying.result()
+        closing.result()
+    assert error.funds == "untouched"
+    assert (payer.signed, seller.paid, payer.held()) == ([], [], 1_000_000)
+
+
 def test_raises_client_closed_in_a_call_that_waits_for_its_signer(
     sandbox: Sandbox, make_payer: MakePayer
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Mapping, cast
 
-from .._kernel.signals import Signal
+from .._kernel.signals import Signal, check
 from .._kernel.steps import bounded, done, hook
 from .._kernel.task import Steps
 from .._solana.address import Address
@@ -31,6 +31,8 @@ def timed_signer(
 
     def ask(message: bytes, intent: SigningIntent) -> Steps[object]:
         if isinstance(signer, KeySigner):
+            check(signal)
+            check(context.closing)
             return done(signer.sign_message(message, intent))
         sign, argument = _call_of(signer, message, others or {})
         return bounded(
