@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from exact_change import AsyncClient, Event, ExactChangeError
-from exact_change._kernel.steps import sleep
+from exact_change import AsyncClient, Event, ExactChangeError, file_journal
+from exact_change._kernel.steps import call, sleep
 from exact_change._kernel.task import Steps
 from exact_change._payments import present
+from exact_change._payments.journal_timeouts import TimedJournal
 from exact_change._payments.saving import save_attempt
 
 from ..conftest import MakeSeller
@@ -135,6 +137,38 @@ async def test_raises_already_spent_when_the_task_was_cancelled_as_its_answer_wa
         with pytest.raises(ExactChangeError) as spent:
             await client.head(seller.url)
         assert (spent.value.code, len(signed)) == ("already_spent", 1)
+
+
+async def test_sends_and_doubts_nothing_when_a_task_is_cancelled_as_its_signature_is_recorded(
+    sandbox: Sandbox, make_seller: MakeSeller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = TimedJournal.put
+
+    def slow(self: TimedJournal, attempt: Any, *args: Any) -> Steps[None]:
+        yield from put(self, attempt, *args)
+        if attempt["state"] == "signed" and not is_recorded.is_set():
+            is_recorded.set()
+            yield from call(may_go_on.wait)
+
+    is_recorded, may_go_on = threading.Event(), threading.Event()
+    monkeypatch.setattr(TimedJournal, "put", slow)
+    seller = make_seller(selling(sandbox, offer(sandbox)))
+    events: list[str] = []
+    wallet, journal = sandbox.wallet(USDC="1"), file_journal(tmp_path / "journal")
+    async with AsyncClient(**sandbox.options(wallet, journal=journal)) as client:
+        client.on("*", lambda event: events.append(event.type))
+        task = asyncio.ensure_future(client.get(seller.url))
+        while not is_recorded.is_set():
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        may_go_on.set()
+        while "payment.signed" not in events:
+            await asyncio.sleep(0.01)
+        (receipt,) = await client.receipts()
+    assert (receipt.state, seller.paid) == ("pending", [])
+    assert not {"payment.sent", "payment.uncertain"} & set(events)
 
 
 def void(_: object) -> None:
