@@ -95,6 +95,12 @@ def read_or_refuse(headers: Any, body: Any) -> None:
             assert reading.refusal.code in REFUSALS
 
 
+def test_refuses_an_integer_in_parsed_terms_that_is_larger_than_any_float() -> None:
+    terms = {"x402Version": 2, "accepts": [{"scheme": "exact", "extra": {"n": 10**400}}]}
+    with pytest.raises(ExactChangeError, match="a number out of range"):
+        parse_payment_required(body=terms)
+
+
 @given(ENVELOPES, st.booleans())
 def test_reads_or_refuses_generated_terms(envelope: Any, in_header: bool) -> None:
     text = stringify(envelope)

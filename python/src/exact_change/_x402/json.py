@@ -19,6 +19,7 @@ MAX_STRING: int = _limits["string"]
 
 # Keys that can change a prototype if JavaScript copies an object carelessly. Both languages refuse
 # them.
+_OUT_OF_RANGE = "it holds a number out of range"
 _FORBIDDEN_KEYS = ("__proto__", "constructor", "prototype")
 # Keys of an offer with its price. A number that is not a plain integer stays text there, so that it
 # is judged and never rounded. All other numbers are rounded as JavaScript does: a payment echoes
@@ -61,6 +62,9 @@ def copy_json(value: object) -> JsonReading:
         return JsonReading(_copy(value, 1, [MAX_CHARACTERS]))
     except _Unreadable as unreadable:
         return JsonReading(None, str(unreadable))
+    # An integer of Python may be larger than any float.
+    except OverflowError:
+        return JsonReading(None, _OUT_OF_RANGE)
 
 
 def _decode(text: str) -> Any:
@@ -115,7 +119,7 @@ def _value(value: Any) -> Any:
 def _number(value: float) -> float | int:
     # JSON has no infinity, so the payment could not echo this number.
     if not math.isfinite(value):
-        raise _Unreadable("it holds a number out of range")
+        raise _Unreadable(_OUT_OF_RANGE)
     # JSON has one type of number: 1.0 is 1.
     return int(value) if value.is_integer() and abs(value) <= MAX_SAFE else value
 
