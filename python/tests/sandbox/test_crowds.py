@@ -67,6 +67,18 @@ async def test_swaps_once_for_ten_parallel_payments_without_funds(sandbox: Sandb
     assert len(swaps) == 1
 
 
+async def test_swaps_once_for_ten_payments_that_callers_present(sandbox: Sandbox) -> None:
+    wallet = sandbox.wallet(SOL="0.5")
+    async with httpx.AsyncClient() as http:
+        terms = await http.get(f"{sandbox.api_url}/usdc", timeout=60)
+    swaps: list[Any] = []
+    async with AsyncClient(**sandbox.options(wallet, auto_swap=True)) as client:
+        await client.warm()
+        client.on("swap.confirmed", swaps.append)
+        await asyncio.gather(*(client.pay(terms) for _ in range(10)))
+    assert len(swaps) == 1
+
+
 async def test_swaps_once_for_parallel_payments_with_terms_that_come_one_by_one(
     sandbox: Sandbox, make_seller: MakeSeller
 ) -> None:

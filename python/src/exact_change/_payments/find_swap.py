@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Callable, TypeVar
+
 from .._base.runtime import stopwatch
+from .._kernel.hosts import this_host
 from .._kernel.signals import Signal, check
-from .._kernel.steps import join, quiet, sleep, start, timer
+from .._kernel.steps import ensure, join, quiet, sleep, start, timer
 from .._kernel.task import Steps
 from .._solana.address import Address
 from .._x402.types import Offer
@@ -22,6 +25,26 @@ _CROWD_MS = 10_000
 # process that was suspended has seen no new call either.
 _QUIET_MS = 10
 _LOOKS = 5
+
+
+T = TypeVar("T")
+
+
+def while_choosing(
+    context: PaymentContext, work: Callable[[Callable[[], None]], Steps[T]]
+) -> Steps[T]:
+    """Runs work that chooses an offer and pays it; the swaps of other calls wait for its need.
+
+    ``work`` calls its argument once the need of the call counts. At its end it is called anyway.
+    """
+    on_counted = context.wallet.choosing_calls.enter((yield from this_host()))
+
+    def counted() -> Steps[None]:
+        on_counted()
+        yield from ()
+
+    # Not `finally`: that would also run in a finalizer, and wake other calls outside of a turn.
+    return (yield from ensure(work(on_counted), counted))
 
 
 def find_swap(

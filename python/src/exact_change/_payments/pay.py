@@ -7,9 +7,8 @@ from typing import Callable, NamedTuple, TypeVar
 
 from .._base.urls import parse_address
 from .._journal.registry import OpenPayment
-from .._kernel.hosts import this_host
 from .._kernel.signals import check
-from .._kernel.steps import background, ensure, quiet, settled, start, until_aborted
+from .._kernel.steps import background, quiet, settled, start, until_aborted
 from .._kernel.task import Steps
 from .._tied import receipt_of
 from .._x402.types import PaymentRequired
@@ -20,6 +19,7 @@ from .claims import delaying_equal_calls, equal_calls_ended
 from .context import PaymentContext
 from .earlier import resume_earlier_payment, under_key
 from .find_earlier import RepeatedCall
+from .find_swap import while_choosing
 from .fingerprint import fingerprint_of
 from .prepare import prepare_payment
 from .presentation import Presentation
@@ -169,18 +169,11 @@ def _as_purchase(
 def _choose_and_sign(
     context: PaymentContext, terms: PaymentRequired, task: PayTask, refuse: Refuse | None
 ) -> Steps[OpenPayment]:
-    on_counted = context.wallet.choosing_calls.enter((yield from this_host()))
-
-    def counted() -> Steps[None]:
-        on_counted()
-        yield from ()
-
-    def work() -> Steps[OpenPayment]:
+    def work(on_counted: Callable[[], None]) -> Steps[OpenPayment]:
         choice = yield from _choose_once(context, terms, task, refuse)
         return (yield from prepare_payment(context, choice, task, on_counted))
 
-    # Not `finally`: that would also run in a finalizer, and wake other calls outside of a turn.
-    return (yield from ensure(work(), counted))
+    return (yield from while_choosing(context, work))
 
 
 def _choose_once(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Callable, NamedTuple
 
 from .._base.options import refuse
 from .._base.urls import parse_address
+from .._journal.registry import OpenPayment
 from .._kernel.signals import Signal
 from .._kernel.steps import quiet, until_aborted
 from .._kernel.task import Steps
@@ -15,6 +16,7 @@ from ..errors import ExactChangeError, Moved, amended
 from .choose import choose
 from .claims import body_claim, drop_claims
 from .context import PaymentContext
+from .find_swap import while_choosing
 from .prepare import prepare_payment
 from .reconcile.monitor import follow_in_background
 from .reconcile.resume import resume_once
@@ -56,7 +58,8 @@ def pay_header(
     id_ = context.new_id()
     emit = context.events.emitter(id_)
     moved: list[Moved] = []
-    try:
+
+    def sign(on_counted: Callable[[], None]) -> Steps[OpenPayment]:
         yield from context.ready(signal)
         yield from until_aborted(resume_once(context), signal)
         choice = yield from choose(context, terms, host, signal)
@@ -64,7 +67,10 @@ def pay_header(
         # call takes the payment for its own.
         purpose = Purpose(at, "GET", host, id_)
         task = PayTask(id_, purpose, signal, emit, moved, started_at)
-        open_ = yield from prepare_payment(context, choice, task, lambda: None)
+        return (yield from prepare_payment(context, choice, task, on_counted))
+
+    try:
+        open_ = yield from while_choosing(context, sign)
         # The caller presents the payment, so only the chain shows its outcome.
         yield from follow_in_background(context, open_, emit)
         yield from quiet(drop_claims(context, [id_, body_claim(id_)]))
