@@ -151,17 +151,15 @@ class AsyncClient(ClientBase, AsyncClosing):
         # A plan pays nothing, so it leaves the funds untouched.
         self._payer.check_open()
         http = self._own_http()
-        send_options = {
-            name: options.pop(name) for name in ("follow_redirects", "auth") if name in options
-        }
-        extended, signal = unpaid_options(options)
+        extended, send_options, signal = unpaid_options(options)
         request = http.build_request(method, url, extensions=extended, **options)
         response = await http.send(request, stream=True, **send_options)
         try:
             reply = LoopReply(response, bare(response.url), method)
             at = bare(response.url)
+            is_redirected = bool(response.history)
             return await self._payer.on_loop(
-                lambda engine: engine.plan(reply, at, method, signal), signal
+                lambda engine: engine.plan(reply, at, method, is_redirected, signal), signal
             )
         finally:
             await response.aclose()

@@ -176,17 +176,16 @@ class Client(ClientBase, Closing):
         """
         from ._http.replies import ThreadReply
 
-        send_options = {
-            name: options.pop(name) for name in ("follow_redirects", "auth") if name in options
-        }
         # First, because a plan pays nothing, so that a closed client leaves the funds untouched.
-        engine, (extended, signal) = self._payer.thread_engine(), unpaid_options(options)
+        engine = self._payer.thread_engine()
+        extended, send_options, signal = unpaid_options(options)
         with self._in_use() as http:
             request = http.build_request(method, url, extensions=extended, **options)
             response = http.send(request, stream=True, **send_options)
             try:
                 reply, at = ThreadReply(response, bare(response.url), method), bare(response.url)
-                return threads.run(engine.plan(reply, at, method, signal), signal)
+                is_redirected = bool(response.history)
+                return threads.run(engine.plan(reply, at, method, is_redirected, signal), signal)
             finally:
                 response.close()
 

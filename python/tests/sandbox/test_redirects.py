@@ -90,6 +90,11 @@ def test_refuses_the_terms_that_a_redirected_post_leads_to(
     )
     assert (error.funds, error.moved, payer.signed) == ("untouched", (), [])
     assert not seller.paid
+    planned = failure_of(
+        lambda: payer.client.plan(f"{seller.url}/", method="POST", follow_redirects=True),
+        "unsupported_offer",
+    )
+    assert planned.details == error.details
 
 
 @pytest.mark.parametrize("status", STATUSES)

@@ -113,16 +113,20 @@ def call_options(
     return {**given, OPTIONS: options, _CALLER: caller}
 
 
-def unpaid_options(options: dict[str, Any]) -> tuple[dict[str, Any], Signal]:
-    """Takes the options of the library from those of a call that is only planned.
+def unpaid_options(
+    options: dict[str, Any],
+) -> tuple[dict[str, Any], dict[str, Any], Signal]:
+    """Takes the options that build no request from those of a call that is only planned.
 
-    Returns the extensions of its request, which is sent unpaid, and the signal of its caller.
+    Returns the extensions of its request, which is sent unpaid, the options with which it is sent,
+    and the signal of its caller.
     """
     caller = Signal()
+    sending = {key: options.pop(key) for key in ("follow_redirects", "auth") if key in options}
     key, repeatable = options.pop("idempotency_key", None), options.pop("repeatable", False)
     extended = call_options(options.pop("extensions", None), key, repeatable, caller)
     extended[OPTIONS]["unpaid"] = True
-    return extended, caller
+    return extended, sending, caller
 
 
 def options_of(request: httpx.Request) -> CallOptions:

@@ -122,12 +122,14 @@ class Engine:
         """Returns the payment terms of a response; None if it asks for no payment."""
         return read_terms(reply, self.context.config.timeouts.terms, signal)
 
-    def plan(self, reply: Reply, url: str, method: str, signal: Signal | None) -> Steps[Plan]:
+    def plan(
+        self, reply: Reply, url: str, method: str, is_redirected: bool, signal: Signal | None
+    ) -> Steps[Plan]:
         """Returns the plan of a payment for a call; ``reply`` is the call's unpaid answer."""
         terms = yield from self.terms(reply, signal)
         yield from free_connection(self.context, reply)
-        address = parse_address(url)
-        place = Place(url, method, reply.status, "" if address is None else address.host)
+        host = address.host if (address := parse_address(url)) else ""
+        place = Place(url, method, reply.status, host, is_redirected)
         return (yield from make_plan(self.context, place, terms, signal))
 
     def pay(self, terms: PaymentRequired, url: str | None, signal: Signal | None) -> Steps[Payment]:

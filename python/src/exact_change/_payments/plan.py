@@ -20,7 +20,7 @@ from .context import PaymentContext
 from .costs import cost_for
 from .funds import Funding
 from .once_topped_up import work_once_topped_up
-from .request_checks import check_origin
+from .request_checks import check_request
 from .swap_cost import SwapTaking, swap_bound
 
 
@@ -31,6 +31,7 @@ class Place(NamedTuple):
     status: int
     # Host of the URL, with its port unless it is the scheme's default.
     host: str
+    is_redirected: bool = False
 
 
 class PlannedPayment(NamedTuple):
@@ -104,7 +105,8 @@ def make_plan(
     if terms is None:
         caps = yield from uses_of(context, caps_for_spends(context.config.policy.caps.caps, []))
         return Plan(*place[:3], None, None, None, None, (), "0", caps)
-    check_origin(place.url)
+    lists, is_redirected = context.config.policy.lists, place.is_redirected
+    check_request(lists, place.method, place.url, is_redirected=is_redirected)
     yield from context.ready(signal)
 
     def choose_within_caps() -> Steps[Choice]:
