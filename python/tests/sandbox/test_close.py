@@ -80,11 +80,12 @@ def test_signs_nothing_with_a_key_if_the_client_closes_while_the_journal_reserve
     monkeypatch.setattr(TimedJournal, "reserve", slow)
     seller = make_seller(selling(sandbox, offer(sandbox)))
     payer = make_payer(USDC="1", journal=file_journal(tmp_path / "journal"))
+    context = payer.client._payer.thread_engine().context
     with ThreadPoolExecutor(2) as pool:
         buying = pool.submit(failure_of, lambda: payer.client.get(seller.url), "client_closed")
         assert is_reserved.wait(60)
         closing = pool.submit(payer.client.close)
-        until("the client closes", lambda: payer.client._payer.is_closed)
+        until("the client closes", lambda: context.closing.aborted)
         may_go_on.set()
         error = buying.result()
         closing.result()
