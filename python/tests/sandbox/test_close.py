@@ -14,9 +14,8 @@ import pytest
 
 from exact_change import AsyncClient, Client, Event, ExactChangeError, file_journal
 from exact_change._kernel.fork import ForkLock
-from exact_change._kernel.steps import await_, call
+from exact_change._kernel.steps import call
 from exact_change._kernel.task import Steps
-from exact_change._payments import engine
 from exact_change._payments.journal_timeouts import TimedJournal
 
 from ..conftest import MakePayer, MakeSeller
@@ -288,30 +287,3 @@ def test_lets_a_listener_close_the_client_during_an_interrupted_call(
     assert is_closed.wait(60)
     with Client(**sandbox.options(payer.wallet)) as other:
         assert other.get(f"{sandbox.api_url}/usdc?another").status_code == 200
-
-
-async def test_closes_connections_only_after_the_first_of_two_closes_has_ended(
-    sandbox: Sandbox, make_seller: MakeSeller, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Beside them ends a call: no end may close what background work still reads."""
-    client = AsyncClient(**sandbox.options(sandbox.wallet(USDC="1")))
-    await client.get(make_seller(selling(sandbox, offer(sandbox))).url)
-    (http,) = client._https.values()
-    begun, may_end = asyncio.Event(), asyncio.Event()
-
-    async def wait() -> None:
-        begun.set()
-        await may_end.wait()
-
-    def released(*_: object) -> Steps[None]:
-        yield from await_(wait)
-
-    monkeypatch.setattr(engine, "claims_released", released)
-    async with client.stream("GET", make_seller(lambda _: Reply()).url):
-        closes = [asyncio.ensure_future(client.aclose()) for _ in range(2)]
-        await begun.wait()
-    await asyncio.wait(closes, timeout=0.1)
-    assert ([close.done() for close in closes], http.is_closed) == ([False, False], False)
-    may_end.set()
-    await asyncio.gather(*closes)
-    assert http.is_closed

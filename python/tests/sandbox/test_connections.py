@@ -15,7 +15,9 @@ import pytest
 import requests
 
 from exact_change import AsyncClient, ExactChangeError
-from exact_change._payments import present
+from exact_change._kernel.steps import await_
+from exact_change._kernel.task import Steps
+from exact_change._payments import engine, present
 from exact_change._payments.reconcile.monitor import decide_payment
 
 from ..conftest import MakePayer, MakeSeller
@@ -214,3 +216,30 @@ def test_gives_the_connection_of_a_long_refusal_back_to_a_pool_of_requests_that_
         # A pool of requests waits without limit.
         threading.Thread(target=buy, daemon=True).start()
         assert bought.wait(60)
+
+
+async def test_closes_connections_only_after_the_first_of_two_closes_has_ended(
+    sandbox: Sandbox, make_seller: MakeSeller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside them ends a call: no end may close what background work still reads."""
+    client = AsyncClient(**sandbox.options(sandbox.wallet(USDC="1")))
+    await client.get(make_seller(selling(sandbox, offer(sandbox))).url)
+    (http,) = client._https.values()
+    begun, may_end = asyncio.Event(), asyncio.Event()
+
+    async def wait() -> None:
+        begun.set()
+        await may_end.wait()
+
+    def released(*_: object) -> Steps[None]:
+        yield from await_(wait)
+
+    monkeypatch.setattr(engine, "claims_released", released)
+    async with client.stream("GET", make_seller(lambda _: Reply()).url):
+        closes = [asyncio.ensure_future(client.aclose()) for _ in range(2)]
+        await begun.wait()
+    await asyncio.wait(closes, timeout=0.1)
+    assert ([close.done() for close in closes], http.is_closed) == ([False, False], False)
+    may_end.set()
+    await asyncio.gather(*closes)
+    assert http.is_closed

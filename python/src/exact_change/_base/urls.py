@@ -55,6 +55,12 @@ def parse_address(text: object) -> Address | None:
     return _parse(text) if isinstance(text, str) else None
 
 
+def host_of(url: str) -> str:
+    """Returns the host of a URL, as :class:`Address` has it; empty text if it is no address."""
+    address = parse_address(url)
+    return "" if address is None else address.host
+
+
 # Cached, because several checks parse the same URL one after the other.
 @lru_cache(maxsize=16)
 def _parse(text: str) -> Address | None:

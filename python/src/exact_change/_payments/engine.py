@@ -10,7 +10,7 @@ from .._base.json_types import mapping_of
 from .._base.network import pinned_mint
 from .._base.options import refuse, refuse_unknown
 from .._base.token_text import symbol_of
-from .._base.urls import parse_address
+from .._base.urls import host_of, parse_address
 from .._config.options import parse_bool
 from .._config.swap_request import ApprovedQuote, ResolvedRequest, check_names, parse_swap_request
 from .._journal.types import Attempt
@@ -128,8 +128,7 @@ class Engine:
         """Returns the plan of a payment for a call; ``reply`` is the call's unpaid answer."""
         terms = yield from self.terms(reply, signal)
         yield from free_connection(self.context, reply)
-        host = address.host if (address := parse_address(url)) else ""
-        place = Place(url, method, reply.status, host, is_redirected)
+        place = Place(url, method, reply.status, host_of(url), is_redirected)
         return (yield from make_plan(self.context, place, terms, signal))
 
     def pay(self, terms: PaymentRequired, url: str | None, signal: Signal | None) -> Steps[Payment]:

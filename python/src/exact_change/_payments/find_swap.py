@@ -26,7 +26,6 @@ _CROWD_MS = 10_000
 _QUIET_MS = 10
 _LOOKS = 5
 
-
 T = TypeVar("T")
 
 

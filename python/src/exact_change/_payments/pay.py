@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Callable, NamedTuple, TypeVar
 
-from .._base.urls import parse_address
+from .._base.urls import host_of
 from .._journal.registry import OpenPayment
 from .._kernel.signals import check
 from .._kernel.steps import background, quiet, settled, start, until_aborted
@@ -153,9 +153,7 @@ def _as_purchase(
             yield from emit("payment.required", url=url, method=method, offers=offers)
         fingerprint = fingerprint_of(call.method, call.url, call.headers, call.body())
         key = options.idempotency_key
-        address = parse_address(url)
-        host = "" if address is None else address.host
-        purpose = Purpose(url, method, host, fingerprint, key)
+        purpose = Purpose(url, method, host_of(url), fingerprint, key)
         yield from equal_calls_ended(context, purpose, call.signal)
         buying = under_key(context, key, lambda: purchase(purpose), call.signal)
         return (yield from delaying_equal_calls(context, purpose, buying, call.signal))

@@ -90,8 +90,7 @@ class _Presenting:
         deadline = yield from start_deadline(context.config.timeouts.payment, signal)
         may_resign = False
         try:
-            # The caller may have given up while the journal wrote the signature.
-            check(signal)
+            check(signal)  # The caller may have given up while the journal wrote the signature.
             shown = yield from self._once(deadline.signal)
             if isinstance(shown, _Refused):
                 may_resign = yield from self._ask_chain_first(shown.outcome, deadline.signal)

@@ -19,12 +19,12 @@ MAX_STRING: int = _limits["string"]
 
 # Keys that can change a prototype if JavaScript copies an object carelessly. Both languages refuse
 # them.
-_OUT_OF_RANGE = "it holds a number out of range"
 _FORBIDDEN_KEYS = ("__proto__", "constructor", "prototype")
 # Keys of an offer with its price. A number that is not a plain integer stays text there, so that it
 # is judged and never rounded. All other numbers are rounded as JavaScript does: a payment echoes
 # them.
 _PRICE_KEYS = ("amount", "maxAmountRequired")
+_OUT_OF_RANGE = "it holds a number out of range"
 _PLAIN_INTEGER = re.compile("(?:0|[1-9][0-9]*)")
 
 
