@@ -1,6 +1,7 @@
 import type { Client } from '../../src/client.js';
 import type { Funds } from '../../src/errors.js';
 import { bounded } from '../../src/internal/abort.js';
+import { DAY_MS } from '../../src/policy/periods.js';
 import { receiptOf, settled, type Receipt } from '../../src/receipt.js';
 
 /** Milliseconds to wait for the chain after an answer. An undecided payment then stays open. */
@@ -18,9 +19,6 @@ export async function settledSoon(
   return decided.catch(() => receiptOf(response));
 }
 
-/** Milliseconds for which the payment of an earlier call may be what a failed call is about. */
-const DAY_MS = 24 * 60 * 60 * 1_000;
-
 /** What an earlier call to the same address left, if its payment is not over. */
 export type Earlier = 'uncertain' | 'spent';
 
@@ -32,8 +30,8 @@ export const EARLIER_TEXT: Readonly<Record<Earlier, string>> = {
 };
 
 /**
- * Returns what became of the payment of an earlier call with the method to the URL, if the payment
- * is open, or if it landed and no answer came. It is asked about a call that failed without a
+ * Returns what became of the payment of a call with the method to the URL in the last day, if the
+ * payment is open, or if it landed and no answer came. It is asked about a call that failed without a
  * payment: an agent that only reads that nothing was paid may buy elsewhere. Undefined if there is
  * no such payment, or if the journal cannot be read.
  */
