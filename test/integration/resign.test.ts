@@ -122,6 +122,30 @@ describe('a seller that refuses the first payment and sends new terms', () => {
   });
 });
 
+it('tells of a swap for the second payment whose end is unknown, once the first has expired', async () => {
+  const { node } = sandbox.controls;
+  const payer = await payerOn(
+    sandbox,
+    { SOL: '0.5', USDT: '5', USDC: '0.01' },
+    { autoSwap: true, swapFrom: ['USDT'], policy: { resign: 1 } },
+  );
+  const seller = await selling([again()]);
+  const expired = new Promise((resolve) => payer.client.on('payment.unsettled', resolve));
+  const swapped = new Promise<void>((resolve) =>
+    payer.client.on('swap.signed', () => {
+      node.fault('getSignatureStatuses', { kind: 'status', status: 503 });
+      node.warp();
+      resolve();
+    }),
+  );
+  const call = failureOf(payer.client.fetch(seller.url), 'swap_uncertain');
+  await Promise.all([expired, swapped]);
+  await payer.client.close();
+  const error = await call;
+  expect(error).toMatchObject({ funds: 'uncertain', retry: 'never' });
+  expect([error.response?.status, payments(payer).length, seller.paid.length]).toEqual([402, 1, 1]);
+});
+
 // A possible payee: it has an account for the token.
 const other = await sandbox.createWallet({ USDC: '1' });
 

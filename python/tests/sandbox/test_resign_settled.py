@@ -1,4 +1,4 @@
-"""A refused payment that settles before, or while, the second payment is presented."""
+"""A refused payment that is decided before, or while, the second payment is presented."""
 
 from __future__ import annotations
 
@@ -197,3 +197,19 @@ def test_lets_another_call_find_its_price_when_the_first_settles_during_a_shared
         may_answer.set()
         assert (error.funds, len(error.moved)) == ("spent", 1)
         assert joining.result().content == BOUGHT.body
+
+
+def test_tells_of_a_swap_with_an_unknown_end_once_the_first_payment_has_expired(
+    sandbox: Sandbox, make_payer: MakePayer, shop: Shop
+) -> None:
+    shop.payer = make_payer(SOL="0.5", USDT="5", USDC="0.01", auto_swap=True, policy={"resign": 1})
+
+    def lose_swap(_: object) -> None:
+        sandbox.call("node.fault", "getSignatureStatuses", {"kind": "status", "status": 503})
+        sandbox.call("node.warp")
+
+    shop.payer.client.on("swap.signed", lose_swap)
+    shop.payer.client.on("payment.unsettled", lambda _: shop.payer.client.close())
+    error = failure_of(shop.buy, "swap_uncertain")
+    assert (error.funds, shop.payer.signed) == ("uncertain", ["payment", "swap"])
+    assert (error.response.status_code, len(shop.seller.paid)) == (402, 1)

@@ -1,4 +1,5 @@
-import { PolicyError } from '../../errors.js';
+import { isExactChangeError, PolicyError } from '../../errors.js';
+import { amendError } from '../../errors/amend.js';
 import { follow, throwIfAborted } from '../../internal/abort.js';
 import { dropBody } from '../../internal/drop-body.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
@@ -27,11 +28,11 @@ export async function presentOrResign(
 ): Promise<Response> {
   if (context.config.policy.resign === 0) return presentAlone(context, first, buying);
   const { call, emit, moved } = buying;
-  const { shown, next: second } = await presentThen(context, first, buying, async (rejected) => {
-    const terms = await secondTermsAfter(context, rejected, first, call.signal);
+  const { shown, next: second } = await presentThen(context, first, buying, async (refused) => {
+    const terms = await secondTermsAfter(context, refused, first, call.signal);
     return (
       terms &&
-      signUnlessSettled(context, first, buying, (again) => {
+      signUnlessSettled(context, first, refused, buying, (again) => {
         const id = newId(context);
         const place = { ...buying.place, resigns: first.attempt.id };
         return sign(terms, { ...again, id, place }, refuseOtherThan(first.attempt));
@@ -68,11 +69,13 @@ export async function presentOrResign(
 /**
  * Signs a second payment. Stops if the chain shows that the first has settled, as if the caller had
  * given up. Resolves to undefined if nothing is signed: the refusal of the first payment says more
- * than that error.
+ * than that error. Unless the first has settled, throws `swap_uncertain`: that refusal does not tell
+ * of the swap.
  */
 async function signUnlessSettled(
   context: PaymentContext,
   first: OpenPayment,
+  { rejected }: Rejected,
   buying: Buying,
   sign: (buying: Buying) => Promise<OpenPayment>,
 ): Promise<OpenPayment | undefined> {
@@ -85,8 +88,12 @@ async function signUnlessSettled(
   );
   try {
     return await sign({ ...buying, signal });
-  } catch {
+  } catch (error) {
     throwIfAborted(call.signal);
+    if (first.attempt.state !== 'settled' && isExactChangeError(error, 'swap_uncertain')) {
+      const { response } = rejected;
+      throw amendError(error, { ...(response && { response }) });
+    }
     return undefined;
   } finally {
     end();

@@ -11,7 +11,7 @@ from .._kernel.signals import Following, check, follow
 from .._kernel.steps import background, ensure, quiet
 from .._kernel.task import Steps
 from .._x402.types import Offer, PaymentRequired
-from ..errors import ExactChangeError, failure
+from ..errors import ExactChangeError, amended, failure
 from .call import Reply
 from .choose import Refuse
 from .claims import body_claim, release_claims
@@ -94,13 +94,20 @@ def _present_first(
         unless_settled = yield from _until_settled(context, first, showing)
         signal = unless_settled.signal
         second_task = task._replace(id=context.new_id(), purpose=purpose, signal=signal)
-        # Ignore an error of the second payment: the refusal of the first says more.
-        second = yield from quiet(sign(again.terms, second_task, again.refuse))
-        unless_settled.end()
-        if second is not None:
-            return _Both(shown, second)
-        check(showing.call.signal)
-        return shown
+        try:
+            second = yield from sign(again.terms, second_task, again.refuse)
+        except Exception as error:
+            check(showing.call.signal)
+            is_settled = first.attempt["state"] == "settled"
+            if is_settled or not isinstance(error, ExactChangeError):
+                return shown
+            # The refusal of the first payment says more, but does not tell of a swap.
+            if error.code == "swap_uncertain":
+                raise amended(error, response=shown.error.response) from error.__cause__
+            return shown
+        finally:
+            unless_settled.end()
+        return _Both(shown, second)
 
     def let_go() -> Steps[None]:
         # Keep the claim until the second payment is on record, else another call would present the
