@@ -88,7 +88,8 @@ export interface AutoPayRequest {
 export interface PaymentResult {
   /**
    * `submitted`, `settled` and `failed` need a journal at the service: they say what became of a
-   * payment that the service received before.
+   * payment that the service received before. `failed` is no proof: ask your own node before you
+   * sign another payment.
    */
   readonly state:
     | 'swap_required'

@@ -1,7 +1,12 @@
 import { bounded } from '../../src/internal/abort.js';
 import { createHttp } from '../../src/internal/http.js';
 import { refuse } from '../../src/internal/options.js';
-import { signedIn, type Transport, type TransportOptions } from '../../src/transport.js';
+import {
+  signedIn,
+  type PaymentResult,
+  type Transport,
+  type TransportOptions,
+} from '../../src/transport.js';
 import { operations, type Operation } from '../../src/wire/operations.js';
 import { PROBLEM_TYPE, unusable } from '../../src/wire/problem.js';
 import { writeQuery } from '../../src/wire/query.js';
@@ -12,6 +17,14 @@ import type { RemoteSettings } from './lazily.js';
 import { servicePeer } from './peer.js';
 
 const ACCEPTED = `application/json, ${PROBLEM_TYPE}`;
+
+/** States of a payment that the caller has signed. By any other state it would sign another. */
+const AFTER_PAYMENT: readonly PaymentResult['state'][] = [
+  'ready_to_present',
+  'submitted',
+  'settled',
+  'failed',
+];
 
 /** @internal Returns the operations of the remote transport. Loaded with ky by the first call. */
 export function createRemote(settings: RemoteSettings): Transport {
@@ -34,7 +47,12 @@ export function createRemote(settings: RemoteSettings): Transport {
       return balances;
     },
     parsePayment: (parts, options) => call(operations.parsePayment, parts, options),
-    autoPay: (request, options) => call(operations.autoPay, request, options),
+    async autoPay(request, options) {
+      const result = await call(operations.autoPay, request, options);
+      if (signedIn(request) === 'payment' && !AFTER_PAYMENT.includes(result.state))
+        throw unusable('it plans another payment beside the signed one', 'payment');
+      return result;
+    },
   };
 }
 

@@ -15,7 +15,7 @@ from exact_change import ExactChangeError, Service
 
 from ..conftest import MakePayer, MakeSeller
 from ..node import TIMEOUTS, Sandbox
-from ..payer import PRICE
+from ..payer import PRICE, failure_of
 from ..proxy import Proxy
 from ..seller import Reply
 from .conftest import MakeBuyer
@@ -157,3 +157,20 @@ def test_sends_a_signed_payment_once_and_reports_uncertain_funds(
         with pytest.raises(ExactChangeError) as error:
             service.auto_pay(unpaid, wallet)
         assert (error.value.funds, len(liar.seen)) == ("untouched", 1 + 3)
+
+
+@pytest.mark.parametrize("state", ["swap_required", "swap_submitted", "ready_to_sign"])
+def test_believes_no_plan_of_another_payment_beside_a_signed_one(
+    state: str, sandbox: Sandbox, liar: Proxy
+) -> None:
+    unpaid, wallet = httpx.get(f"{sandbox.api_url}/usdc"), sandbox.wallet(USDC="1").address
+    plan = {"state": state, "offer": {"index": 0, "x402Version": 2, "payable": True}}
+    answer = Reply(200, {"content-type": "application/json"}, json.dumps(plan).encode())
+    liar.instead = lambda _: answer
+    with Service(liar.url) as service:
+        assert service.auto_pay(unpaid, wallet).state == state
+        signed = base64.b64encode(bytes(200)).decode()
+        error = failure_of(
+            lambda: service.auto_pay(unpaid, wallet, signed_payment=signed), "invalid_response"
+        )
+    assert (error.funds, error.retry) == ("uncertain", "same")

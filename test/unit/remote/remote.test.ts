@@ -379,6 +379,18 @@ describe('a call with a signed transaction', () => {
     },
   );
 
+  it.each(['swap_required', 'swap_submitted', 'ready_to_sign', 'insufficient_funds'])(
+    'reports a signed payment as uncertain when the service plans anew, with %s',
+    async (state) => {
+      const offer = { index: 0, x402Version: 2, payable: true };
+      const peer = await service(saysJson({ state, offer }));
+      const request = { paymentRequired: PARTS, wallet: WALLET, signedPayment: SIGNED };
+      const error = await failureOf(over(peer).transport.autoPay(request), 'invalid_response');
+      expect([error.funds, error.retry]).toEqual(['uncertain', 'same']);
+      expect(error.details.reason).toContain('another payment');
+    },
+  );
+
   it('rejects with the swap failure that the service reports', async () => {
     const signature = '5'.repeat(88);
     const peer = await service(

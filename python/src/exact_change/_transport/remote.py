@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Any, Mapping, NamedTuple, Sequence, cast
 from urllib.parse import urlencode
 
 from .._base.hidden import Hidden
@@ -28,6 +28,8 @@ from ..errors import ExactChangeError, failure
 from .types import ParsedPayment, PaymentResult, SwapTransaction, TokenBalance
 
 _MAX_BODY_BYTES = 2 * 1024 * 1024
+# States of a payment that the caller has signed. By any other state it would sign another.
+_AFTER_PAYMENT = ("ready_to_present", "submitted", "settled", "failed")
 
 
 class Service(NamedTuple):
@@ -92,6 +94,8 @@ class RemoteTransport:
         self, wallet: str, quote: SwapQuote, signal: Signal | None
     ) -> Steps[SwapTransaction]:
         """Returns an unsigned transaction for a quote."""
+        if not isinstance(cast("object", quote), SwapQuote):
+            raise refuse("quote", "must be a quote of this library.")
         fields = {"wallet": wallet, "quote": quote_json(quote)}
         return swap_of((yield from self._call(BUILD_SWAP, fields, signal)))
 
@@ -117,7 +121,10 @@ class RemoteTransport:
         return parsed_of((yield from self._call(PARSE_PAYMENT, parts, signal)))
 
     def auto_pay(self, request: Mapping[str, Any], signal: Signal | None) -> Steps[PaymentResult]:
-        return result_of((yield from self._call(AUTO_PAY, request, signal)))
+        result = result_of((yield from self._call(AUTO_PAY, request, signal)))
+        if _signed_in(request) == "payment" and result.state not in _AFTER_PAYMENT:
+            raise unusable("it plans another payment beside the signed one", "payment")
+        return result
 
     def _call(
         self, operation: Operation, request: Mapping[str, Any], signal: Signal | None
@@ -140,7 +147,10 @@ class RemoteTransport:
             url += f"?{_query(request)}"
         else:
             headers.append(("content-type", "application/json"))
-            body = stringify(request).encode()
+            try:
+                body = stringify(request).encode()
+            except (TypeError, ValueError, RecursionError):
+                raise refuse("request", "must be what JSON can hold.") from None
         answer = yield from bounded(
             service.timeout_ms,
             lambda: peer.late(service.timeout_ms, 1),

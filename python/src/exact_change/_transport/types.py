@@ -99,7 +99,8 @@ class PaymentResult(NamedTuple):
     """Where a payment stands, and what to sign or send next."""
 
     # `submitted`, `settled` and `failed` need a journal at the service: they say what became of a
-    # payment that the service received before.
+    # payment that the service received before. `failed` is no proof: ask your own node before you
+    # sign another payment.
     state: PaymentState
     offer: ParsedOffer
     # Id of the attempt, if it is on record.
