@@ -163,6 +163,8 @@ export async function plan(
   }
   const offer = parsedOffer({ ok: true, offer: choice.offer }, choice.terms);
   const { funding, facts } = choice;
+  // Check before the caller signs: a header that is too large cannot be presented.
+  choice.protocol.checkHeader(choice.terms, choice.offer);
   if (funding === undefined) {
     const { message, lastValidBlockHeight } = await composePayment(
       context,

@@ -1,5 +1,6 @@
 import { memoryJournal } from 'exact-change';
 import { describe, expect, it } from 'vitest';
+import { entryV2, envelopeV2 } from '../fixtures/malformed-402.js';
 import { buyerOf, startService } from '../helpers/auto-pay.js';
 import { useSandbox } from '../helpers/sandbox.js';
 
@@ -29,6 +30,20 @@ describe.each([
     expect(await planned('123456789', undefined)).toMatchObject({ state: 'ready_to_sign' });
     expect(await planned('123456789', '123456788')).toMatchObject({ code: 'amount_over_limit' });
     expect(await planned('123456788', '123456789')).toMatchObject({ code: 'amount_over_limit' });
+  });
+
+  it.each([
+    ['short of the token', { SOL: '0.5', BONK: '5000000' }],
+    ['with the token', { USDC: '1' }],
+  ] as const)('plan no payment with a header that is too large, %s', async (_name, funds) => {
+    const long = 'x'.repeat(3_900);
+    const extra = { feePayer: sandbox.feePayer, a: long, b: long, c: long };
+    const url = `${sandbox.apiUrl}/usdc`;
+    const body = envelopeV2([entryV2({ payTo: sandbox.merchant, extra })]);
+    const service = await startService(sandbox, journalOf());
+    const buyer = await buyerOf(await sandbox.createWallet(funds), url);
+    const answer = await buyer.post(service, { paymentRequired: { url, body } });
+    expect(answer.body).toMatchObject({ code: 'header_too_large', funds: 'untouched' });
   });
 
   it('for each host bind a payment of a caller that names no address', async () => {
