@@ -93,7 +93,7 @@ export async function bodyJson({ body }: Response): Promise<object> {
   const bytes =
     body === null ? new Uint8Array() : await readUpTo({ size: MOST_JSON_BYTES }, body.getReader());
   if (bytes === undefined)
-    throw new Error('The answer is too long for one JSON object. Give -o <file>, without --json.');
+    throw new Error('The answer is too long for one JSON object. Give -o <file> too.');
   try {
     return { body: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
   } catch {

@@ -113,7 +113,8 @@ async function pay(
   let timer: NodeJS.Timeout | undefined;
   try {
     response = await client.fetch(url, { ...init, signal: call.signal }).catch(dropAnswer);
-    if (flags.json === true) {
+    // With -o, the file gets the body, and the JSON object has none.
+    if (flags.json === true && (flags.output ?? '-') === '-') {
       // An answer counts as delivered once it is read, and --json prints it at the end. A command
       // that is killed in the wait for the chain must not have read it. Ctrl-C ends only the wait,
       // and gives a body that may never end a little time.
