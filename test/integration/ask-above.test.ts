@@ -2,9 +2,12 @@ import { SOLANA_MAINNET, type ClientOptions } from 'exact-change';
 import { expect, it } from 'vitest';
 import { createApprovals, questionOf } from '../../adapters/cli/mcp/approval.js';
 import { planText } from '../../adapters/cli/plan-text.js';
+import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { decided } from '../helpers/flow.js';
 import { failureOf, payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
+import { answerTerms, sellerOfTest } from '../helpers/seller.js';
+import { offerOf } from '../helpers/settling.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 const { aggregator } = sandbox.controls;
@@ -71,4 +74,22 @@ it.each<[string, string, () => ClientOptions]>([
   const { result } = await approvals.during(refused, () => client.fetch(url));
   const { cost, swap } = await decided(result);
   expect([result.status, swap === undefined, cost.usd]).toEqual([200, false, undefined]);
+});
+
+it('covers one payment of a call by one approval', async () => {
+  const approvals = createApprovals('0');
+  const payer = await payerOn(
+    sandbox,
+    { USDC: '1' },
+    { policy: { resign: 1, approve: approvals.approve } },
+  );
+  payer.client.on('payment.signed', approvals.onPaymentSigned);
+  const terms = { ...envelopeV2([offerOf(sandbox)]), error: 'No matching payment requirements' };
+  const seller = await sellerOfTest((_, response) => answerTerms(response, terms));
+  const buy = (code: 'approval_refused' | 'payment_rejected') => () =>
+    failureOf(payer.client.fetch(seller.url), code);
+  const { refused } = await approvals.during(undefined, buy('approval_refused'));
+  const asked = await approvals.during(refused, buy('payment_rejected'));
+  expect([refused === undefined, asked.refused]).toEqual([false, undefined]);
+  expect(payer.signed.filter(({ kind }) => kind === 'payment')).toHaveLength(1);
 });

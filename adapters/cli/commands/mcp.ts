@@ -24,6 +24,7 @@ export const mcpCommand: Command<McpFlags> = (invocation) => {
     async ({ client, wallet, network }) => {
       // Unlock now: once the server runs, the host cannot show a question for the passphrase.
       await wallet.unlock();
+      client.on('payment.signed', approvals.onPaymentSigned);
       const onerror = (error: Error): void =>
         terminal.say(`exact-change: ${cleanLine(error.message)}`);
       const ended = new Promise<void>((resolve) => {

@@ -100,6 +100,8 @@ export interface Approvals {
   readonly approve: (plan: Plan) => Promise<boolean>;
   /** Decides on a swap. The amounts that the person approved bound it, not the current quote. */
   readonly approveSwap: (quote: Omit<SwapQuote, 'raw'>) => Promise<SwapApproval>;
+  /** Ends the approval of the call that signs a payment. A second payment may land beside it. */
+  readonly onPaymentSigned: () => void;
   /**
    * Makes a call. An order in it is approved if the person approved it, or if it costs no more than
    * `askAbove`. Resolves to the result and the last refused order.
@@ -110,16 +112,22 @@ export interface Approvals {
   ): Promise<{ readonly result: T; readonly refused: Order | undefined }>;
 }
 
+interface CallInStore {
+  readonly approved: Order | undefined;
+  refused: Order | undefined;
+  /** Whether a payment of the call was signed. */
+  hasPaid: boolean;
+}
+
 export function createApprovals(askAbove: string): Approvals {
   // All calls share the `approve` of the client's policy, so the store tells which call asks.
-  const calls = new AsyncLocalStorage<{
-    approved: Order | undefined;
-    refused: Order | undefined;
-  }>();
+  const calls = new AsyncLocalStorage<CallInStore>();
   const decide = async (order: Order | undefined): Promise<boolean> => {
     const call = calls.getStore();
     if (order === undefined || call === undefined) return false;
     if (isBelow(order, askAbove)) return true;
+    // A question about a second payment would hide what became of the first.
+    if (call.hasPaid) return false;
     if (call.approved !== undefined && covers(call.approved, order)) return true;
     call.refused = order;
     return false;
@@ -134,8 +142,12 @@ export function createApprovals(askAbove: string): Approvals {
         ? { maxInAmount: approved.amount, minOutAmount: approved.brings }
         : decide(order);
     },
+    onPaymentSigned() {
+      const call = calls.getStore();
+      if (call !== undefined) call.hasPaid = true;
+    },
     async during(approved, work) {
-      const call = { approved, refused: undefined };
+      const call: CallInStore = { approved, refused: undefined, hasPaid: false };
       const result = await calls.run(call, work);
       return { result, refused: call.refused };
     },
