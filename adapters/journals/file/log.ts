@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import { systemRuntime } from '../../../src/internal/runtime.js';
 import { shareNext } from '../../../src/internal/share-next.js';
+import { untilTold } from '../../../src/journal/released-claims.js';
 import { announce, createOutboxListeners } from '../../../src/outbox/port.js';
 import { writes, type Decide, type JournalLog, type RecordsIn, type Step } from '../log/port.js';
 import type { FileRecord } from '../log/records.js';
@@ -14,6 +15,7 @@ import type { Processes, Verdict } from './processes.js';
 import { writeAnew } from './rewrite.js';
 import { createSyncs } from './syncs.js';
 import { tailOf } from './tail.js';
+import { UnsyncedSteps } from './unsynced.js';
 
 export interface LogParts {
   readonly disk: Disk;
@@ -48,8 +50,12 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
   const history = historyAt(`${path}.history`, disk);
   const life = await processes.live(directory);
   const me = life.process.id;
+  const unsynced = new UnsyncedSteps();
+  const archive = { recall: history.recall, recent };
   const tail = await openFile(path, parts, history, life.process)
-    .then((file) => tailOf(path, file, life.process, disk, { recall: history.recall, recent }))
+    .then((file) =>
+      tailOf(path, file, life.process, disk, archive, (records) => unsynced.note(records)),
+    )
     .catch(async (error: unknown) => {
       history.close();
       await life.end();
@@ -128,17 +134,23 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
   }
 
   async function syncOrRevert(inverse: readonly FileRecord[]): Promise<void> {
+    const step = unsynced.begin(inverse);
     try {
       await syncs.sync();
+      unsynced.end(step);
     } catch (error) {
       // The caller is told that the step failed, so its records must not stay.
-      later(() => inverse);
+      later(() => (step.isSuperseded ? [] : inverse));
       throw error;
     }
   }
   function later(recordsIn: RecordsIn): void {
     leftover = [...leftover, recordsIn];
-    note([]);
+    // Other processes may wait for these records, and this process may take no further step.
+    const write = () => run(() => writes([]));
+    write()
+      .catch(() => untilTold((ms) => systemRuntime.idle(ms), write))
+      .catch(() => undefined);
   }
   function unlockLater(names: readonly string[]): void {
     if (names.length > 0) later((state) => unlockRecords(state, me, names));

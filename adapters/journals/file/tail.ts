@@ -46,6 +46,8 @@ export async function tailOf(
   me: ProcessId,
   disk: Disk,
   archive: Omit<Archive, 'past'>,
+  /** Called with the records of each line that counts, also of this process. */
+  onRecords: (records: readonly FileRecord[]) => void = () => undefined,
 ): Promise<Tail> {
   let current: Current = await readCurrent(first, { ...archive, past: [] });
   /** Bytes known to be on the disk that no `synced` record tells yet; 0 if there are none. */
@@ -53,6 +55,7 @@ export async function tailOf(
   let collecting: LogLine[] | undefined;
 
   const collect = (by: string, records: readonly FileRecord[]): void => {
+    onRecords(records);
     // `synced` and `sealed` are about this file only, so the next file does not get them.
     const lasting = records.filter((record) => !('synced' in record) && !('sealed' in record));
     if (lasting.length > 0) collecting?.push([by, ...lasting]);

@@ -1,5 +1,6 @@
 import { randomBytes, systemRuntime } from '../../../src/internal/runtime.js';
 import { hex } from '../../../src/internal/bytes.js';
+import { untilTold } from '../../../src/journal/released-claims.js';
 import { createOutboxListeners } from '../../../src/outbox/port.js';
 import { parseJson } from '../../../src/internal/parse.js';
 import { writes, type Decide, type JournalLog, type RecordsIn, type Step } from '../log/port.js';
@@ -149,8 +150,14 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
     });
   const later = (recordsIn: RecordsIn): void => {
     leftover = [...leftover, recordsIn];
-    perform(() => writes([])).catch(() => undefined);
+    // Other tabs may wait for these records, and this tab may take no further step.
+    const write = () => run(() => writes([]));
+    write()
+      .catch(() => untilTold((ms) => systemRuntime.idle(ms), write))
+      .catch(() => undefined);
   };
+  const run = <T>(decide: Decide<T>): Promise<T> =>
+    isClosed ? Promise.reject(closedError()) : perform(decide);
   /** Frees the claims and locks of tabs that have ended. */
   const freeEnded = (ended: readonly string[]): void => {
     perform(({ claims, locks: locked }) => {
@@ -165,7 +172,7 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
 
   const log: JournalLog = {
     me,
-    run: (decide) => (isClosed ? Promise.reject(closedError()) : perform(decide)),
+    run,
     later,
     async living(ids) {
       const tabIds = new Set(ids);

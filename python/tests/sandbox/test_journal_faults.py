@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +17,18 @@ from exact_change._journal.file.line import encode_line
 from exact_change._journal.log.state import State
 from exact_change._journal.log.step import Step
 from exact_change._journal.process_locks import lock_name
+from exact_change._journal.types import Along
 from exact_change._kernel.hosts import threads
-from exact_change._kernel.steps import done
-from exact_change._kernel.task import Steps
+from exact_change._kernel.steps import call, done
+from exact_change._kernel.task import Steps, begin
+from exact_change.errors import is_code
 
 from .. import filler
 from ..filler import contents_of, fill, full, small_journal
 from ..forked import end_of
 from ..holder import OWNER, attempt
 from ..node import Sandbox
-from ..payer import failure_of
+from ..payer import failure_of, until
 
 
 @pytest.mark.parametrize("at", [4, 47, 49, 50, 51, 52, 53, 54, 55, 57])
@@ -225,3 +228,30 @@ def test_writes_webhook_events_with_attempts_if_an_endpoint_is_registered(tmp_pa
     kinds = [entry["job"]["event"]["type"] for entry in entries if "job" in entry]
     threads.run(journal.close())
     assert kinds == ["payment.settled"] * 2
+
+
+def test_keeps_what_became_of_a_payment_when_its_sync_fails_after_its_caller_gave_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = file_journal(tmp_path / "journal")
+    shared, signed = journal.shared, full("a", "signed")
+    threads.run(shared.reserve(full("a", "reserved"), [], Along(claim=["a"])))
+    has_begun, may_fail = threading.Event(), threading.Event()
+
+    def fail_late() -> None:
+        has_begun.set()
+        may_fail.wait(60)
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(OpenFile, "sync", lambda _: call(fail_late))
+        signing = begin(threads, shared.put(signed, Along(claim=["body of a"])))
+        assert has_begun.wait(60)
+        # The caller gives up, and an equal call presents the payment, which settles.
+        threads.run(shared.release("a", Along(drop=["a", "body of a"])))
+        threads.run(shared.put(full("a", "settled")))
+        may_fail.set()
+        until("the sync has failed", lambda: signing.is_settled)
+    assert is_code(signing.error, "journal_unavailable")
+    assert [row["state"] for row in threads.run(shared.attempts(OWNER))] == ["settled"]
+    journal.close()

@@ -23,6 +23,7 @@ from exact_change._kernel.steps import bounded, call, done, ensure
 from exact_change._kernel.task import Steps, begin
 
 from ..buyer import journal_of
+from ..filler import small_journal
 from ..holder import OWNER
 from ..node import Sandbox
 from ..opened import LOCK_HOLDERS
@@ -231,3 +232,29 @@ def test_frees_a_lock_whose_line_is_written_when_the_disk_then_does_not_tell_the
         failure_of(lambda: threads.run(locks.hold(["a"], nothing)), "journal_unavailable")
     threads.run(journal.shared.attempts(OWNER))
     assert path.read_bytes().count(b'"unlock"') == 2
+
+
+def test_frees_a_lock_once_the_disk_has_room_again_though_its_process_takes_no_further_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (small_journal(str(tmp_path / "journal")) for _ in range(2))
+    append, refusals = OpenFile.append, 0
+
+    def append_if_room(file: OpenFile, data: bytes) -> None:
+        nonlocal refusals
+        if refusals > 0:
+            refusals -= 1
+            raise OSError(28, "No space left on device")
+        append(file, data)
+
+    def fill_disk() -> Steps[None]:
+        nonlocal refusals
+        # The unlock, and its one repetition.
+        refusals = 2
+        yield from ()
+
+    monkeypatch.setattr(OpenFile, "append", append_if_room)
+    threads.run(first.coordination(OWNER).locks.hold(["lock"], fill_disk))
+    hold_soon(second.coordination(OWNER).locks)
+    for journal in (first, second):
+        threads.run(journal.close())

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { onPlatform } from '../../../adapters/journals/file/disk.js';
+import { onPlatform, type Disk, type OpenFile } from '../../../adapters/journals/file/disk.js';
 import { journalAt } from '../../../adapters/journals/file/journal.js';
 import { encodeLine } from '../../../adapters/journals/file/line.js';
 import { createMemoryJournal } from '../../../src/journal/memory.js';
@@ -436,4 +436,41 @@ describe('a file journal on a disk that fills up during a rewrite', () => {
     expect((await listOf(journal.attempts(OWNER)))[0]).toMatchObject({ id: '0', state: 'signed' });
     await journal.close();
   });
+});
+
+it('keeps what became of a payment when its sync fails after its caller gave up', async () => {
+  const port = new MemoryDisk().port();
+  let [stalls, fail, begin] = [false, (_: Error): void => undefined, (): void => undefined];
+  const stalled = new Promise<void>((resolve) => (begin = resolve));
+  const slow = (file: OpenFile): OpenFile => ({
+    ...file,
+    sync: () => {
+      if (!stalls) return file.sync();
+      begin();
+      return new Promise((_, reject) => (fail = reject));
+    },
+  });
+  const disk: Disk = {
+    ...port,
+    open: (path) => slow(port.open(path)),
+    create: (path) => slow(port.create(path)),
+  };
+  const parts = { disk, processes: fakeProcesses().as(1), compactFrom: 1_000_000, recent: 0 };
+  const journal = journalAt('/stalled', parts);
+  const id = 'one';
+  const reserved = attemptOf({ id, idempotencyKey: 'order' });
+  await journal.reserve(reserved, [], { claim: [id] });
+  const signed = fullAttemptOf({ ...reserved, state: 'signed', delivered: false });
+  stalls = true;
+  const signing = journal.put(signed, { claim: [`body of ${id}`] });
+  signing.catch(() => undefined);
+  await stalled;
+  // The caller gives up, and an equal call presents the payment, which settles.
+  await journal.release(id, { drop: [id, `body of ${id}`] });
+  await journal.put({ ...signed, state: 'settled', delivered: true });
+  stalls = false;
+  fail(failure('EIO'));
+  await expect(signing).rejects.toMatchObject({ code: 'journal_unavailable' });
+  expect((await listOf(journal.attempts(OWNER))).map(({ state }) => state)).toEqual(['settled']);
+  await journal.close();
 });

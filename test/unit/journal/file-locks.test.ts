@@ -188,3 +188,17 @@ it('leaves a lock to its next holder when the answer that freed it before is los
   await Promise.all(ends);
   await log.close();
 });
+
+it('frees a lock once the disk has room again, though its process takes no further step', async () => {
+  const { start } = processesOn(new MemoryDisk());
+  let refusals = 0;
+  const first = start((call) => {
+    if (call !== 'append' || refusals === 0) return;
+    refusals -= 1;
+    throw failure('ENOSPC');
+  });
+  const second = start();
+  // The unlock, and its one repetition.
+  await first(async () => void (refusals = 2));
+  await second();
+});

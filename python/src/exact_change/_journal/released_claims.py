@@ -29,6 +29,14 @@ def until_told(tell: Callable[[], Steps[Any]]) -> Steps[None]:
         wait = min(wait * 2, _LONGEST_WAIT_MS)
 
 
+def soon_told(tell: Callable[[], Steps[Any]]) -> Steps[None]:
+    """Tells a journal at once, or in growing waits if that fails."""
+    try:
+        yield from tell()
+    except Exception:
+        yield from until_told(tell)
+
+
 class Drop:
     """A release of claims that the journal may not know yet."""
 

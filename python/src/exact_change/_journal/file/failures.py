@@ -34,6 +34,14 @@ def _damaged(path: str, offset: int) -> ExactChangeError:
     )
 
 
+class Refusal(Exception):
+    """Wraps the error that a decision raised: the caller gets that error as it is."""
+
+    def __init__(self, reason: Exception) -> None:
+        super().__init__("refused")
+        self.reason = reason
+
+
 def closed() -> ExactChangeError:
     """Returns the error for calls after the journal was closed."""
     return failure(

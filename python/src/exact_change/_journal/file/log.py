@@ -15,28 +15,22 @@ from ..log.records import LogRecord
 from ..log.state import REWRITING, State
 from ..log.step import Decide, RecordsIn, Step
 from ..log.steps import unlock_records
+from ..released_claims import soon_told
 from ..store_types import Made
 from ..types import Owner
 from .disk import OpenFile, open_file, sync_directory
-from .failures import closed, locked_by, unavailable
+from .failures import Refusal, closed, locked_by, unavailable
 from .history import History
 from .rewrite import write_anew
 from .scan import Damage
 from .signs import Life, Verdict, clear, judge
 from .syncs import Syncs
 from .tail import Tail
+from .unsynced import UnsyncedSteps
 
 T = TypeVar("T")
 _FIRST_WAIT_MS = 1
 _LONGEST_WAIT_MS = 50
-
-
-class _Refusal(Exception):
-    """Wraps the error that a decision raised: the caller gets that error as it is."""
-
-    def __init__(self, reason: Exception) -> None:
-        super().__init__("refused")
-        self.reason = reason
 
 
 class FileLog:
@@ -54,6 +48,8 @@ class FileLog:
         self._syncs = Syncs(tail, lambda: sync_directory(self._directory), self._rewrite)
         self._compact_from = compact_from
         self._inside = Inside()
+        self._unsynced = UnsyncedSteps()
+        tail.on_line = lambda line: self._unsynced.note(line.records)
         # Give the records to write before any other.
         self._leftover: list[RecordsIn] = []
         self._check_at = max(compact_from, 2 * tail.whole)
@@ -71,7 +67,8 @@ class FileLog:
     def later(self, records_in: RecordsIn) -> None:
         """Writes records as soon as possible, before any other of this process."""
         self._leftover.append(records_in)
-        self._note(())
+        # Other processes may wait for these records, and this process may take no further step.
+        begin(threads, quiet(soon_told(lambda: self.run(lambda _: Step((), None)))))
 
     def living(self, ids: Iterable[str]) -> Steps[set[str]]:
         """Returns the ids of the processes that live, and frees claims and locks of ended ones."""
@@ -143,7 +140,7 @@ class FileLog:
             if step.records:
                 self._after_write(step.records)
             return step.result
-        except _Refusal as refusal:
+        except Refusal as refusal:
             if isinstance(refusal.reason, Damage):
                 raise unavailable(self._path, refusal.reason)
             raise refusal.reason
@@ -172,7 +169,7 @@ class FileLog:
             try:
                 step = decide(tail.state)
             except Exception as error:
-                raise _Refusal(error)
+                raise Refusal(error)
             try:
                 if not step.records or tail.append(step.records):
                     return step
@@ -186,12 +183,14 @@ class FileLog:
         begin(threads, quiet(self._perform(lambda _: Step(records, None))))
 
     def _sync_or_revert(self, inverse: Sequence[LogRecord]) -> Steps[None]:
+        step = self._unsynced.begin(inverse)
         try:
             yield from self._syncs.sync()
         except Exception:
             # The caller is told that the step failed, so its records must not stay.
-            self.later(lambda _: inverse)
+            self.later(lambda _: () if step.is_superseded else inverse)
             raise
+        self._unsynced.end(step)
 
     def _unlock_later(self, names: Sequence[str]) -> None:
         if names:

@@ -110,6 +110,8 @@ class Tail:
         # Bytes known to be on the disk that no `synced` record tells yet; 0 if there are none.
         self._unsaid_synced = 0
         self._collecting: list[LogLine] | None = None
+        # Called with each line that counts, also of this process.
+        self.on_line: Callable[[LogLine], object] = lambda _line: None
 
     @property
     def state(self) -> State:
@@ -199,6 +201,7 @@ class Tail:
         return previous.file
 
     def _collect(self, line: LogLine) -> None:
+        self.on_line(line)
         # `synced` and `sealed` are about this file only, so the next file does not get them.
         lasting = [new for new in line.records if "synced" not in new and "sealed" not in new]
         if lasting and self._collecting is not None:
