@@ -1,4 +1,5 @@
 import type { Client } from '../../src/client.js';
+import { deliveryOf } from '../../src/delivery.js';
 import type { Funds } from '../../src/errors.js';
 import { bounded } from '../../src/internal/abort.js';
 import { DAY_MS } from '../../src/policy/periods.js';
@@ -26,13 +27,13 @@ export type Earlier = 'uncertain' | 'spent';
 export const EARLIER_TEXT: Readonly<Record<Earlier, string>> = {
   uncertain: 'This call paid nothing, but the payment of an earlier call to it may still land.',
   spent:
-    'This call paid nothing, but an earlier payment for it landed, and no answer to it is on record.',
+    'This call paid nothing, but an earlier payment for it landed, and no whole answer of success to it is on record.',
 };
 
 /**
  * Returns what became of the payment of a call with the method to the URL in the last day, if the
- * payment is open, or if it landed and no answer came. It is asked about a call that failed without a
- * payment: an agent that only reads that nothing was paid may buy elsewhere. Undefined if there is
+ * payment is open, or if the last of them landed and no whole answer of success came. It is asked
+ * about a call that failed without a payment: an agent that only reads that nothing was paid may buy elsewhere. Undefined if there is
  * no such payment, or if the journal cannot be read.
  */
 export async function earlierPayment(
@@ -49,7 +50,8 @@ export async function earlierPayment(
     for await (const receipt of client.receipts({ host, since: Date.now() - DAY_MS })) {
       if (callOf(receipt) !== call) continue;
       if (['pending', 'uncertain'].includes(receipt.state)) return 'uncertain';
-      if (receipt.state === 'settled' && receipt.timings['answered'] === undefined) found = 'spent';
+      const delivered = receipt.state === 'settled' ? deliveryOf(receipt) : undefined;
+      if (delivered !== undefined) found = delivered ? undefined : 'spent';
     }
   } catch {
     return undefined;

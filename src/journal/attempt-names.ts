@@ -25,14 +25,20 @@ export function isFromService({ fingerprint }: Pick<Attempt, 'fingerprint'>): bo
 }
 
 /**
- * Whether nothing more can happen to an attempt: only its receipt or its costs remain. An attempt
- * with its id as fingerprint is of no request: another program presents the payment.
+ * Whether another program presents the payment, and gets the answer. An attempt with its id as
+ * fingerprint is of no request.
  */
-export function isClosed({ state, delivered, id, fingerprint }: Attempt): boolean {
+export function isPresentedElsewhere({ id, fingerprint }: Attempt): boolean {
+  return fingerprint === id || isFromService({ fingerprint });
+}
+
+/** Whether nothing more can happen to an attempt: only its receipt or its costs remain. */
+export function isClosed(attempt: Attempt): boolean {
+  const { state, delivered } = attempt;
   return (
     state === 'unsettled' ||
     state === 'unpaid' ||
-    (state === 'settled' && (delivered || isFromService({ fingerprint }) || fingerprint === id))
+    (state === 'settled' && (delivered || isPresentedElsewhere(attempt)))
   );
 }
 

@@ -2,6 +2,7 @@ import { parseBoolean } from '../config/parse-options.js';
 import { parseSwapRequest } from '../config/swap-request.js';
 import { parseAmount } from '../amount.js';
 import { refuse, refuseUnknown } from '../internal/options.js';
+import { isPresentedElsewhere } from '../journal/attempt-names.js';
 import type { Attempt } from '../journal/types.js';
 import { capsForSpends, type CapUse } from '../policy/cap-use.js';
 import { plainHost, readHost } from '../policy/hosts.js';
@@ -11,6 +12,7 @@ import { cleanQuote } from '../swaps/quote/check-quote.js';
 import type { SwapQuote, SwapRequest, UiSwapRequest } from '../swaps/types.js';
 import { symbolOf } from '../network.js';
 import type { TokenBalance } from '../transport.js';
+import { markDelivery } from '../delivery.js';
 import { newId, ownerOf, type PaymentContext } from './context.js';
 import type { SwapOptions } from './engine.js';
 import { copyOfReceipt } from './attempt-receipt.js';
@@ -19,7 +21,7 @@ import { claimsReleased, untilGivenUp } from './execute/release-claim.js';
 import { runSwap } from './execute/run-swap.js';
 import { recordSwaps } from './execute/swap-record.js';
 import { workOnceToppedUp } from './once-topped-up.js';
-import { checkBalances, checkDecimals } from './plan/check-balances.js';
+import { checkBalances, checkClaims } from './plan/check-balances.js';
 import { usesOf } from './plan/plan.js';
 import type { WorstPrice } from './plan/quote-within.js';
 import { checkFit } from './plan/swap-quote.js';
@@ -95,7 +97,7 @@ export async function balance(
     { signal },
   );
   checkBalances(balances, mints, network);
-  await checkDecimals(context, balances, signal);
+  await checkClaims(context, balances, signal);
   return balances.map((holding) => ({ ...holding, ...symbolOf(network, holding.mint) }));
 }
 
@@ -146,11 +148,14 @@ export async function* listReceipts(
 ): AsyncGenerator<Receipt> {
   const wanted = readFilter(filter, context.config.network);
   const { since } = wanted;
-  for await (const { receipt } of context.journal.attempts(
+  for await (const attempt of context.journal.attempts(
     ownerOf(context),
     since === undefined ? {} : { since },
   )) {
-    if (receipt !== undefined && matches(receipt, wanted)) yield copyOfReceipt(receipt);
+    const { receipt, delivered } = attempt;
+    if (receipt === undefined || !matches(receipt, wanted)) continue;
+    const copy = copyOfReceipt(receipt);
+    yield isPresentedElsewhere(attempt) ? copy : markDelivery(copy, delivered);
   }
 }
 

@@ -113,3 +113,50 @@ describe('the paid_fetch tool', () => {
     },
   );
 });
+
+describe('the paid_fetch tool, after a payment that has settled', () => {
+  /** A seller that answers paid requests by `end`, and fails once it is down. */
+  async function failing(end: (response: ServerResponse) => void) {
+    let isDown = false;
+    const seller = await sellerOfTest((request, response) => {
+      if (isDown) return answer(response, 500, {});
+      if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
+      void settle(sandbox, request).then(() => end(response));
+    });
+    return { url: seller.url, goDown: () => (isDown = true) };
+  }
+
+  it.each<[string, (response: ServerResponse) => void]>([
+    ['was a failure', (response) => answer(response, 500, {})],
+    [
+      'broke off',
+      (response) => {
+        response.writeHead(200, { 'content-type': 'text/plain', 'content-length': '100' });
+        response.write('half of it');
+        setImmediate(() => response.destroy());
+      },
+    ],
+  ])('reports funds as spent in a repeated call if its answer %s', async (_, end) => {
+    const { url, goDown } = await failing(end);
+    const { client } = await payerOn(sandbox, { USDC: '1' });
+    const buy = () => paidFetchOf(client).run({ url });
+    expect(await buy()).toMatchObject({ ok: false, funds: 'spent' });
+    goDown();
+    const { funds, error } = await buy();
+    expect([funds, error?.retry]).toEqual(['spent', 'same']);
+    expect(error?.message).not.toContain('Nothing was paid');
+  });
+
+  it('reports funds as untouched if another program got its answer', async () => {
+    const { url, goDown } = await failing((response) => answer(response, 200, { ok: true }));
+    const payer = await payerOn(sandbox, { USDC: '1' });
+    const { header } = await payer.client.pay(await fetch(url), { url });
+    const paid = await fetch(url, { headers: { [header.name]: header.value } });
+    expect(paid.status).toBe(200);
+    await until('the client knows that it landed', () =>
+      payer.events.find(({ type }) => type === 'payment.settled'),
+    );
+    goDown();
+    expect((await paidFetchOf(payer.client).run({ url })).funds).toBe('untouched');
+  });
+});

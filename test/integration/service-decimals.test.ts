@@ -46,3 +46,18 @@ it('shows no amount in decimals that only a service claims', async () => {
     `2500000 base units of ${mint}`,
   );
 });
+
+it('shows no token account that is not the one of the wallet', async () => {
+  const { rpcUrl, jupiterUrl } = sandbox;
+  const transport = local({ rpcUrl, jupiterUrl });
+  onTestFinished(() => transport.close());
+  const balance: LocalTransport['balance'] = async (...args) =>
+    (await transport.balance(...args)).map((held) => ({ ...held, tokenAccount: sandbox.merchant }));
+  const { url, close } = await served(createHandler({ ...transport, balance }));
+  onTestFinished(close);
+  const { client } = await payerOn(sandbox, { SOL: '0.1' }, { apiUrl: url });
+  for (const names of [['USDC'], ['SOL'], undefined]) {
+    const { details } = await failureOf(client.balance(names), 'invalid_response');
+    expect(details.reason).toContain('token account');
+  }
+});

@@ -184,6 +184,26 @@ def test_trusts_no_decimals_that_a_service_claims(
     assert "other decimals" in str(error)
 
 
+def test_shows_no_token_account_that_is_not_the_one_of_the_wallet(
+    sandbox: Sandbox, liar: Proxy, make_buyer: MakeBuyer
+) -> None:
+    """A person may send tokens to the account that a balance names."""
+    payer = make_buyer(liar.url)
+
+    def redirect(answer: Any, _: object) -> Any:
+        if isinstance(answer, list):
+            return [{**balance, "tokenAccount": sandbox.merchant} for balance in answer]
+        return {**answer, "tokenAccount": sandbox.merchant}
+
+    liar.lies = {"/api/balance": redirect}
+    for ask in (
+        lambda: payer.client.balance("USDC"),
+        lambda: payer.client.balance("SOL"),
+        payer.client.balance,
+    ):
+        assert "token account" in str(failure_of(ask, "invalid_response"))
+
+
 def overprice(quote: Any) -> None:
     """Raises the input by half, and keeps the quote consistent."""
     for name in ("inAmount", "maxInAmount"):

@@ -1,7 +1,8 @@
 import { formatUiAmount, parseAmount } from '../../amount.js';
 import { TransportError } from '../../errors.js';
-import { pinnedMint } from '../../network.js';
+import { isTokenProgram, pinnedMint, WSOL_MINT } from '../../network.js';
 import { isAddress } from '../../solana/address.js';
+import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import { decodeMint } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
 import type { TokenBalance } from '../../transport.js';
@@ -29,18 +30,27 @@ export function checkBalances(
   });
 }
 
+const DERIVED_AT_ONCE = 100;
+
 /**
- * Throws `invalid_response` unless the client's own node shows the decimals that a service claims
- * of mints that are not pinned: a person judges amounts by them.
+ * Throws `invalid_response` unless what a service claims is true: the token accounts are the
+ * wallet's own, because a person may send tokens there. The client's own node shows the decimals of
+ * mints that are not pinned, because a person judges amounts by them.
  */
-export async function checkDecimals(
+export async function checkClaims(
   context: Pick<PaymentContext, 'config' | 'prices' | 'rpc' | 'transport'>,
   balances: readonly TokenBalance[],
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const { config, prices, transport } = context;
-  // The client's own transport has read them from that node.
+  // The client's own transport has derived and read them itself.
   if (transport === prices) return;
+  for (const [index, balance] of balances.entries()) {
+    // To derive an account takes a third of a millisecond: other calls have their turn.
+    if (index > 0 && index % DERIVED_AT_ONCE === 0) await config.runtime.sleep(0, signal);
+    if (!isOwnAccount(config.signer.address, balance))
+      throw unusable('a token account in it is not the one of the wallet');
+  }
   const claimed = balances.filter(({ mint }) => pinnedMint(config.network, mint) === undefined);
   const read = await readAccounts(context, [...new Set(claimed.map(({ mint }) => mint))], signal);
   for (const { mint, decimals } of claimed) {
@@ -48,6 +58,15 @@ export async function checkDecimals(
     if (!account || decodeMint(account)?.decimals !== decimals)
       throw unusable('it counts a token in other decimals than its mint');
   }
+}
+
+function isOwnAccount(
+  wallet: Address,
+  { mint, tokenProgram, tokenAccount }: TokenBalance,
+): boolean {
+  if (!isTokenProgram(tokenProgram)) return false;
+  const isSol = mint === WSOL_MINT && tokenAccount === wallet;
+  return isSol || tokenAccount === associatedTokenAddress(wallet, mint, tokenProgram);
 }
 
 function reasonAgainst(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Sequence
 
 from .._base.amounts import format_ui_amount
-from .._base.network import pinned_mint
+from .._base.network import TOKEN_PROGRAMS, WSOL_MINT, pinned_mint
 from .._kernel.signals import Signal
 from .._kernel.task import Steps
 from .._solana.address import Address
-from .._solana.tokens import decode_mint
+from .._solana.tokens import associated_token_address, decode_mint
 from .._transport.types import TokenBalance
 from ..errors import ExactChangeError, failure
 from .context import PaymentContext
@@ -30,17 +30,20 @@ def check_balances(
             raise _unusable(reason)
 
 
-def check_decimals(
+def check_claims(
     context: PaymentContext, balances: Sequence[TokenBalance], signal: Signal | None
 ) -> Steps[None]:
-    """Raises ``invalid_response`` unless the client's own node shows the decimals of each mint.
+    """Raises ``invalid_response`` unless what a service claims is true.
 
-    A service claims them, and a person judges amounts by them. Those of pinned mints are checked
-    already.
+    The token accounts are the wallet's own, because a person may send tokens there. The client's
+    own node shows the decimals of mints that are not pinned, because a person judges amounts by
+    them.
     """
-    # The client's own transport has read them from that node.
+    # The client's own transport has derived and read them itself.
     if context.transport is context.prices:
         return
+    if not all(_is_own_account(context.config.wallet, balance) for balance in balances):
+        raise _unusable("a token account in it is not the one of the wallet")
     network = context.config.network
     claimed = [each for each in balances if pinned_mint(network, each.mint) is None]
     mints = dict.fromkeys(each.mint for each in claimed)
@@ -50,6 +53,14 @@ def check_decimals(
         mint = None if account is None else decode_mint(account)
         if mint is None or mint.decimals != balance.decimals:
             raise _unusable("it counts a token in other decimals than its mint")
+
+
+def _is_own_account(wallet: Address, balance: TokenBalance) -> bool:
+    mint, program, account = balance.mint, balance.token_program, balance.token_account
+    if program not in TOKEN_PROGRAMS:
+        return False
+    is_sol = mint == WSOL_MINT and account == wallet
+    return is_sol or account == associated_token_address(wallet, mint, program)
 
 
 def _problem_of(balance: TokenBalance, mint: Address | None, network: str) -> str | None:

@@ -29,7 +29,7 @@ from .._swap.types import SwapQuote
 from .._transport.types import TokenBalance
 from .._x402.types import PaymentRequired
 from ..errors import ExactChangeError
-from .balances import check_balances, check_decimals
+from .balances import check_balances, check_claims
 from .call import Call, CallOptions, Reply, disposed, free_connection
 from .claims import claims_released
 from .context import PaymentContext
@@ -170,7 +170,7 @@ class Engine:
             mints = [*read_list("mint", names, partial(read_mint, network=config.network))]
         balances = yield from self.context.transport.balance(config.wallet, mints, signal)
         check_balances(balances, mints, config.network)
-        yield from check_decimals(self.context, balances, signal)
+        yield from check_claims(self.context, balances, signal)
         return [
             balance._replace(symbol=symbol_of(config.network, balance.mint)) for balance in balances
         ]
