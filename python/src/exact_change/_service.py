@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence, TypeVar, cast
 
 from ._base.closing import AsyncClosing, Closing
 from ._base.hidden import Hidden
+from ._base.json_types import mapping_of
 from ._base.names import camel
 from ._base.options import refuse, refuse_unknown
-from ._base.redact import hide_headers, hide_key
+from ._base.redact import hide_headers
 from ._base.runtime import system_runtime
 from ._config.addresses import parse_service_url
+from ._config.keys import parse_key
 from ._config.options import parse_seconds
 from ._config.swap_request import check_names
 from ._http.own import HttpPort, LoopHttp, ThreadHttp
@@ -33,6 +36,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _TIMEOUT_MS = 30_000
+# httpx refuses other headers at each call, and its error may repeat the value.
+_NAME = re.compile("[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile("(?:[!-~](?:[\t -~]*[!-~])?)?")
 _PAY_NAMES = (
     *("auto_swap", "limits", "swap_from", "slippage_bps", "swap_amount"),
     *("signed_swap", "signed_payment", "idempotency_key"),
@@ -54,12 +60,11 @@ class _Caller:
     ) -> None:
         try:
             self._base_url = parse_service_url("api_url", api_url)
-            self._headers = [(name, Hidden(value)) for name, value in (headers or {}).items()]
+            self._headers = _read_headers(headers)
             self._timeout_ms = parse_seconds("timeout", timeout)
-            hide_headers(headers or {})
-            if api_key is not None:
-                hide_key(api_key)
-                self._headers.append(bearer(api_key))
+            key = parse_key("api_key", api_key)
+            if key is not None:
+                self._headers.append(bearer(key))
         except BaseException as error:
             # So that no frame of a traceback holds a key: some loggers print the values of frames.
             del api_url, api_key, headers
@@ -76,6 +81,25 @@ class _Caller:
         return RemoteTransport(
             Settings(self._base_url, self._headers, http, self._timeout_ms, system_runtime)
         )
+
+
+def _read_headers(headers: object) -> list[tuple[str, Hidden]]:
+    """Reads headers that each request sends. Their values are never shown."""
+    if headers is None:
+        return []
+    pairs = mapping_of(headers)
+    if pairs is None or not all(map(_is_header, pairs.items())):
+        raise refuse("headers", "must be a mapping of header names and values.")
+    given = cast("Mapping[str, str]", pairs)
+    hide_headers(given)
+    return [(name, Hidden(value)) for name, value in given.items()]
+
+
+def _is_header(pair: tuple[object, object]) -> bool:
+    name, value = pair
+    if not isinstance(name, str) or not isinstance(value, str):
+        return False
+    return bool(_NAME.fullmatch(name) and _VALUE.fullmatch(value))
 
 
 def _quote_request(request: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,18 +1,22 @@
-"""Readers that leave a stream of a transport that answers without waiting."""
+"""Transports that answer without waiting or read their answers, and readers of raw answers."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
+import gzip
 from typing import AsyncIterator
 
 import httpx
 import pytest
+import requests
 
 from exact_change import AsyncClient, ExactChangeError
 
+from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
 from ..payer import PRICE
-from ..seller import Seen, offer, selling
+from ..seller import BOUGHT, Reply, Seen, offer, selling
 
 URL = "https://shop.example/stream"
 
@@ -73,3 +77,77 @@ async def test_buys_again_while_another_reader_has_the_stream_open(
             assert (await asyncio.wait_for(call, 60)).content == b"boughtbought"
             assert [piece async for piece in pieces] == [b"bought"]
     assert 1_000_000 - sandbox.balance(wallet.address, "USDC") == 2 * PRICE
+
+
+class Reading(httpx.BaseTransport, httpx.AsyncBaseTransport):
+    """Reads each answer before it returns it, as transports do that log or cache."""
+
+    def __init__(self) -> None:
+        self._below = httpx.HTTPTransport()
+        self._async_below = httpx.AsyncHTTPTransport()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        response = self._below.handle_request(request)
+        response.read()
+        return response
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        response = await self._async_below.handle_async_request(request)
+        await response.aread()
+        return response
+
+    def close(self) -> None:
+        self._below.close()
+
+    async def aclose(self) -> None:
+        await self._async_below.aclose()
+
+
+PACKED = Reply(200, {"content-encoding": "gzip"}, gzip.compress(b"bought"))
+
+
+@pytest.mark.parametrize("reply", [BOUGHT, PACKED], ids=["plain", "packed"])
+def test_buys_each_time_over_a_transport_that_reads_its_answers(
+    reply: Reply, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer, url = make_payer(USDC="1"), make_seller(selling(sandbox, offer(sandbox), reply)).url
+    payer.client.warm()
+    with httpx.Client(transport=payer.client.transport(Reading()), timeout=60) as http:
+        for _ in range(2):
+            assert http.get(url).content == b"bought"
+            gc.collect()
+    assert payer.signed == ["payment"] * 2
+
+
+@pytest.mark.parametrize("reply", [BOUGHT, PACKED], ids=["plain", "packed"])
+async def test_buys_each_time_over_an_async_transport_that_reads_its_answers(
+    reply: Reply, sandbox: Sandbox, make_seller: MakeSeller
+) -> None:
+    wallet = sandbox.wallet(USDC="1")
+    url = make_seller(selling(sandbox, offer(sandbox), reply)).url
+    async with AsyncClient(**sandbox.options(wallet)) as client:
+        await client.warm()
+        async with httpx.AsyncClient(transport=client.transport(Reading()), timeout=60) as http:
+            for _ in range(2):
+                assert (await http.get(url)).content == b"bought"
+                gc.collect()
+    assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - 2 * PRICE
+
+
+def test_asks_nodes_over_a_transport_that_reads_its_answers(
+    sandbox: Sandbox, make_payer: MakePayer
+) -> None:
+    with Reading() as reading:
+        payer = make_payer(USDC="1", http_transport=reading)
+        assert [held.amount for held in payer.client.balance(["USDC"])] == ["1000000"]
+
+
+def test_unpacks_a_paid_answer_for_a_reader_that_sets_decode_content(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    url = make_seller(selling(sandbox, offer(sandbox), PACKED)).url
+    with requests.Session() as session:
+        session.mount("http://", make_payer(USDC="1").client.adapter())
+        with session.get(url, stream=True, timeout=60).raw as raw:
+            raw.decode_content = True
+            assert raw.read() == b"bought"

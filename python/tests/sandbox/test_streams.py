@@ -118,6 +118,8 @@ READINGS: dict[str, tuple[Open, Callable[[Any], Any]]] = {
         lambda answer: list(iter(lambda: answer.raw.readinto(bytearray(4)), 0)),
     ),
     "raw data": (open_with_requests, lambda answer: answer.raw.data),
+    "raw chunks": (open_with_requests, lambda answer: list(answer.raw.read_chunked())),
+    "raw up to a limit": (open_with_requests, lambda answer: answer.raw.read(1_000)),
     "raw as text": (open_with_requests, lambda answer: io.TextIOWrapper(answer.raw).read()),
 }
 STOPS: dict[str, tuple[Open, Callable[[Any], Any]]] = {
@@ -145,8 +147,7 @@ def paid_once(payer: Payer, stream: Stream) -> None:
 def test_raises_already_spent_for_a_repeat_after_a_stream_broke_off(
     way: str, stream: Stream, make_payer: MakePayer
 ) -> None:
-    begin, read = READINGS[way]
-    payer = make_payer(USDC="1")
+    (begin, read), payer = READINGS[way], make_payer(USDC="1")
     response = begin(payer, stream.url)
     stream.cut()
     with pytest.raises(Exception):  # noqa: B017
@@ -213,8 +214,7 @@ def test_raises_already_spent_for_a_repeat_after_the_reader_left_a_stream(
 def test_buys_again_after_a_stream_was_read_to_its_end(
     way: str, stream: Stream, make_payer: MakePayer
 ) -> None:
-    begin, read = READINGS[way]
-    payer = make_payer(USDC="1")
+    (begin, read), payer = READINGS[way], make_payer(USDC="1")
     response = begin(payer, stream.url)
     stream.end()
     read(response)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import httpx
 import pytest
 from solders.keypair import Keypair
 
@@ -67,3 +68,47 @@ def test_refuses_a_repeatable_that_is_neither_true_nor_false(repeatable: Any) ->
         with pytest.raises(ConfigError) as caught:
             client.get(NOWHERE, repeatable=repeatable)
     assert caught.value.details == {"option": "repeatable"}
+
+
+WALLET = str(Keypair.from_seed(bytes(32)).pubkey())
+
+
+@pytest.mark.parametrize("terms", [None, "{}", 5, object(), {"status": 402, "body": b"{}"}])
+def test_asks_a_service_about_nothing_that_is_no_402(terms: Any) -> None:
+    with Service(NOWHERE) as service:
+        failure_of(lambda: service.parse_payment(terms), "invalid_option")
+        failure_of(lambda: service.auto_pay(terms, WALLET), "invalid_option")
+
+
+@pytest.mark.parametrize("quote", [None, {}, "quote"])
+def test_asks_a_service_to_build_nothing_but_a_quote(quote: Any) -> None:
+    with Service(NOWHERE) as service:
+        failure_of(lambda: service.build_swap(WALLET, quote), "invalid_option")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"api_key": 5},
+        {"api_key": "cl\xe9"},
+        {"headers": ["x"]},
+        {"headers": {"x": 5}},
+        {"headers": {"x": "a\nb"}},
+        {"headers": {"x": " a"}},
+        {"headers": {"a b": "c"}},
+    ],
+)
+def test_refuses_keys_and_headers_that_no_request_can_carry(wrong: Any) -> None:
+    failure_of(lambda: Service(NOWHERE, **wrong), "invalid_option")
+
+
+def test_takes_a_key_that_was_read_with_its_end_of_line() -> None:
+    Service(NOWHERE, api_key="key-0123456789\n", headers={"x-team": "a b", "x-none": ""}).close()
+
+
+@pytest.mark.parametrize("given", ["order", {"idempotencyKey": "order"}])
+def test_refuses_an_extension_that_would_lose_its_key(given: Any) -> None:
+    with Client(wallet_secret_key=KEY, rpc_url=NOWHERE) as client:
+        with httpx.Client(transport=client.transport()) as http:
+            with pytest.raises(ConfigError):
+                http.get(NOWHERE, extensions={"exact_change": given})

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import httpx
 import pytest
+import requests
 
 from exact_change import AsyncClient, AsyncService, Client, ExactChangeError, Service
 from exact_change._http.inner import loop_transport, thread_transport
@@ -239,3 +240,15 @@ def test_closes_a_connection_that_a_request_opens_while_the_client_closes(
         is_closed.set()
         assert asked.result(60).status == 200
     assert opened[0].fileno() == -1
+
+
+def test_sends_a_body_that_can_be_read_only_once_not_again(make_seller: MakeSeller) -> None:
+    seller = make_seller(lambda _: Reply(503, {"retry-after": "0"}))
+    with Client(wallet_seed=bytes(32)) as client, requests.Session() as session:
+        session.mount("http://", client.adapter())
+        body: Any = iter([b"query"])
+        assert session.get(seller.url, data=body, timeout=60).status_code == 503
+        with httpx.Client(transport=client.transport()) as http:
+            request = http.build_request("GET", seller.url, content=iter([b"query"]))
+            assert http.send(request).status_code == 503
+    assert [seen.body for seen in seller.seen] == [b"query", b"query"]

@@ -115,7 +115,7 @@ class PayingAdapter(BaseAdapter):
         call_options = CallOptions(held.headers.get("idempotency-key") or None)
         answer = run_ahead(self._payer, held, call_options)
         if answer is None:
-            unpaid = self._send(request, options)
+            unpaid = self._send(request, options, held.is_replayable)
             if unpaid.status_code != 402:
                 _note_hop(request, unpaid, held)
                 return unpaid
@@ -128,9 +128,10 @@ class PayingAdapter(BaseAdapter):
         return response
 
     def _send(
-        self, request: requests.PreparedRequest, options: Mapping[str, Any]
+        self, request: requests.PreparedRequest, options: Mapping[str, Any], is_body_known: bool
     ) -> requests.Response:
-        retries = Retries(self._payer.config, str(request.method))
+        method = str(request.method)
+        retries = Retries(self._payer.config, method, is_body_known=is_body_known)
         while True:
             try:
                 response = self._send_by(self._below, request, **options)

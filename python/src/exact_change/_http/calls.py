@@ -7,8 +7,7 @@ from typing import Any, Mapping, NamedTuple
 import httpx
 
 from .._base.headers import Headers
-from .._base.json_types import mapping_of
-from .._base.options import refuse
+from .._base.options import refuse, refuse_unknown
 from .._base.urls import is_same_origin, parse_address
 from .._kernel.hosts import this_host
 from .._kernel.signals import Signal, void
@@ -20,13 +19,14 @@ from .._x402.payload import PAYMENT_HEADERS
 from .._x402.types import PaymentHeader
 from .kept_body import KeptBody, keep_body
 from .own import OWN
-from .replies import LoopReply, ThreadReply
+from .replies import LoopReply, ThreadReply, unread
 
 # Headers that a client itself drops when a redirect leaves the origin.
 CREDENTIALS = ("authorization", "cookie", "host", "proxy-authorization")
 _FRAMING = ("content-length", "transfer-encoding")
 # The request extension that holds the options of a call.
 OPTIONS = "exact_change"
+_NAMES = ("idempotency_key", "repeatable", "unpaid")
 # The extension that holds the signal of a caller, which fires also if it gives up after the answer
 # has left the transport.
 _CALLER = "exact_change.caller"
@@ -107,7 +107,7 @@ def call_options(
     Keeps options in the caller's extension: a lost key would make a repeat a second purchase.
     """
     given = extensions or {}
-    options = {"repeatable": repeatable, **(mapping_of(given.get(OPTIONS)) or {})}
+    options = {"repeatable": repeatable, **_options_in(given)}
     if key is not None:
         options["idempotency_key"] = key
     return {**given, OPTIONS: options, _CALLER: caller}
@@ -131,7 +131,7 @@ def unpaid_options(
 
 def options_of(request: httpx.Request) -> CallOptions:
     """Returns the options that the caller gives for a call, in its extension or its headers."""
-    options = mapping_of(request.extensions.get(OPTIONS)) or {}
+    options = _options_in(request.extensions)
     # An empty header counts as none, because other libraries may set it.
     key = options.get("idempotency_key")
     if key is None:
@@ -151,7 +151,12 @@ def options_of(request: httpx.Request) -> CallOptions:
 
 def is_planned(request: httpx.Request) -> bool:
     """Returns whether a request must be sent unpaid, whatever the answer."""
-    return (mapping_of(request.extensions.get(OPTIONS)) or {}).get("unpaid") is True
+    return _options_in(request.extensions).get("unpaid") is True
+
+
+def _options_in(extensions: Mapping[str, Any]) -> Mapping[str, Any]:
+    options = extensions.get(OPTIONS)
+    return {} if options is None else refuse_unknown(options, _NAMES, f"extensions.{OPTIONS}")
 
 
 def _check_package(request: object) -> None:
@@ -212,14 +217,14 @@ class HttpxCall:
                 lambda late: void(begin(host, await_(late.aclose))),
             )
             _read_within(request, timeout, answer)
-            return LoopReply(unfollowed(answer), url, request.method)
+            return LoopReply(unfollowed(unread(answer)), url, request.method)
         answer = yield from call(
             lambda: transport.handle_request(request),
             signal,
             lambda late: workers.submit(late.close),
         )
         _read_within(request, timeout, answer)
-        return ThreadReply(unfollowed(answer), url, request.method)
+        return ThreadReply(unfollowed(unread(answer)), url, request.method)
 
     def _paid(self, url: str, header: PaymentHeader) -> httpx.Request:
         dropped: set[str] = set(_FRAMING)

@@ -213,8 +213,12 @@ def _send(transport: httpx.BaseTransport, request: Request, signal: Signal | Non
     try:
         response = transport.handle_request(to_httpx(request))
         try:
-            for part in response.iter_raw():
-                body.add(part)
+            if response.is_stream_consumed:
+                # A transport of the caller has read it.
+                body.add(response.content)
+            else:
+                for part in response.iter_raw():
+                    body.add(part)
         finally:
             response.close()
     except (httpx.HTTPError, httpx.StreamError, OSError) as error:
@@ -229,8 +233,12 @@ async def _send_async(
     try:
         response = await transport.handle_async_request(to_httpx(request))
         try:
-            async for part in response.aiter_raw():
-                body.add(part)
+            if response.is_stream_consumed:
+                # A transport of the caller has read it.
+                body.add(response.content)
+            else:
+                async for part in response.aiter_raw():
+                    body.add(part)
         finally:
             await response.aclose()
     except (httpx.HTTPError, httpx.StreamError, OSError) as error:

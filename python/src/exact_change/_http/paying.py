@@ -21,7 +21,7 @@ from .calls import (
     own_copy,
     unfollowed,
 )
-from .replies import LoopReply, ThreadReply
+from .replies import LoopReply, ThreadReply, unread
 from .sending import Retries, is_lost
 
 
@@ -48,11 +48,11 @@ class PayingTransport(httpx.BaseTransport):
         is_to_pay = not is_planned(request)
         answer = run_ahead(self._payer, call, options) if is_to_pay else None
         if answer is None:
-            unpaid = self._send(request)
+            unpaid = self._send(request, call.is_replayable)
             if unpaid.status_code != 402 or not is_to_pay:
                 note_hop(request, unpaid, call)
                 return unpaid
-            reply = ThreadReply(unpaid, call.asked_at, request.method)
+            reply = ThreadReply(unread(unpaid), call.asked_at, request.method)
             engine = engine_for(self._payer, unpaid)
             answer = threads.run(engine.answer(call, reply, options), call.signal, close_late)
         response: httpx.Response = answer.native
@@ -65,8 +65,8 @@ class PayingTransport(httpx.BaseTransport):
             threads.run(disposed(engine.context))
         self._below.close()
 
-    def _send(self, request: httpx.Request) -> httpx.Response:
-        retries = Retries(self._payer.config, request.method)
+    def _send(self, request: httpx.Request, is_body_known: bool) -> httpx.Response:
+        retries = Retries(self._payer.config, request.method, is_body_known=is_body_known)
         while True:
             try:
                 response = self._pass(request)
@@ -105,7 +105,7 @@ class AsyncPayingTransport(httpx.AsyncBaseTransport):
         is_to_pay = not is_planned(request)
         answer = await run_ahead_on_loop(self._payer, call, options) if is_to_pay else None
         if answer is None:
-            unpaid = await self._send(request)
+            unpaid = await self._send(request, call.is_replayable)
             if unpaid.status_code != 402 or not is_to_pay:
                 note_hop(request, unpaid, call)
                 return unpaid
@@ -114,7 +114,7 @@ class AsyncPayingTransport(httpx.AsyncBaseTransport):
             except (Exception, asyncio.CancelledError):
                 await unpaid.aclose()
                 raise
-            reply = LoopReply(unpaid, call.asked_at, request.method)
+            reply = LoopReply(unread(unpaid), call.asked_at, request.method)
             answer = await loop_host().run(
                 engine.answer(call, reply, options), call.signal, aclose_late
             )
@@ -125,8 +125,8 @@ class AsyncPayingTransport(httpx.AsyncBaseTransport):
         """Closes the transport below; the client stays open."""
         await self._below.aclose()
 
-    async def _send(self, request: httpx.Request) -> httpx.Response:
-        retries = Retries(self._payer.config, request.method)
+    async def _send(self, request: httpx.Request, is_body_known: bool) -> httpx.Response:
+        retries = Retries(self._payer.config, request.method, is_body_known=is_body_known)
         while True:
             try:
                 response = await self._pass(request)

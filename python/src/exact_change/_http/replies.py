@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from typing import Any, AsyncIterator, Callable, Iterator
+from typing import Any, AsyncIterator, Callable, Iterator, Sequence
 
 import httpx
 
@@ -134,13 +134,37 @@ class _HttpxReply(_Reply):
     @property
     def evidence(self) -> httpx.Response:
         """A closed copy of the answer, with the part of its body that was looked at."""
-        # Bytes, because httpx may not accept the text of a seller's header.
-        headers = [
-            (name, value)
-            for name, value in self.native.headers.raw
-            if name.decode("latin-1").lower() not in _PACKING
-        ]
+        headers = _headers_without(_PACKING, self.native)
         return httpx.Response(self.status, headers=headers, content=bytes(self._seen))
+
+
+def _headers_without(names: Sequence[str], response: httpx.Response) -> list[tuple[bytes, bytes]]:
+    # Bytes, because httpx may not accept the text of a seller's header.
+    pairs = response.headers.raw
+    return [(name, value) for name, value in pairs if name.decode("latin-1").lower() not in names]
+
+
+def unread(response: httpx.Response) -> httpx.Response:
+    """Returns an answer whose body is still to be read, also if the transport below has read it.
+
+    A second read of its stream would read from a connection that may serve the next request, and a
+    client reads no stream of an answer that is read.
+    """
+    try:
+        body = response.content
+    except httpx.ResponseNotRead:
+        return response
+    # The body is unpacked by now.
+    is_packed = "content-encoding" in response.headers
+    headers = _headers_without(_PACKING if is_packed else (), response)
+    # The connection is no longer that of this answer.
+    extensions = {
+        name: value for name, value in response.extensions.items() if name != "network_stream"
+    }
+    stream = httpx.ByteStream(body)
+    return httpx.Response(
+        response.status_code, headers=headers, stream=stream, extensions=extensions
+    )
 
 
 class ThreadReply(_HttpxReply, BlockingReply):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping
 
 import requests
 from urllib3 import HTTPResponse
+from urllib3.util.response import is_fp_closed
 
 from .._base.headers import Headers
 from .._kernel.hosts import threads
@@ -84,11 +85,29 @@ class RequestsReply(BlockingReply):
 class _Raw:
     """An answer of urllib3 with a body in place of its own."""
 
+    _OWN = ("_raw", "_pieces", "_parts", "_left", "_ending")
+
     def __init__(self, raw: Any) -> None:
         self._raw = raw
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._raw, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # A reader may set how the answer is read, such as `decode_content`.
+        if name in self._OWN or hasattr(type(self), name):
+            super().__setattr__(name, value)
+        else:
+            setattr(self._raw, name, value)
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._raw.close()
 
     def __iter__(self) -> Iterator[bytes]:
         """Returns the lines of the body, read from its stream."""
@@ -195,10 +214,19 @@ class _Watched(_Raw):
         ending.watch(self)
 
     def stream(self, amt: int = 65_536, decode_content: bool | None = None) -> Iterator[bytes]:
+        return self._watched(self._raw.stream(amt, decode_content=decode_content))
+
+    def read_chunked(
+        self, amt: int | None = None, decode_content: bool | None = None
+    ) -> Iterator[bytes]:
+        chunks: Iterator[bytes] = self._raw.read_chunked(amt, decode_content=decode_content)
+        # It raises for a body that is not chunked, which its reader then reads in another way.
+        return self._watched(chunks) if self._raw.chunked else chunks
+
+    def _watched(self, parts: Iterator[bytes]) -> Iterator[bytes]:
         with self._ending.lost_if_raised():
             self._ending.begin()
-            stream = self._raw.stream(amt, decode_content=decode_content)
-            yield from map(self._ending.note, stream)
+            yield from map(self._ending.note, parts)
             self._ending.read()
 
     def __getattr__(self, name: str) -> Any:
@@ -221,10 +249,14 @@ class _Watched(_Raw):
         return read
 
     def read(self, amt: int | None = None, decode_content: bool | None = None) -> bytes:
-        is_all = amt is None or amt < 0
+        def is_end(data: bytes) -> bool:
+            if amt is None or amt < 0:
+                return True
+            # A reader that got less than it asked for may not ask again.
+            return amt > 0 and (not data or (len(data) < amt and is_fp_closed(self._raw)))
+
         data: bytes = self._reported(
-            lambda: self._raw.read(amt, decode_content=decode_content),
-            lambda data: is_all or (amt != 0 and not data),
+            lambda: self._raw.read(amt, decode_content=decode_content), is_end
         )
         return data
 

@@ -13,12 +13,13 @@ _FIRST_WAIT_MS = 250
 class Retries:
     """Says whether to send a GET or HEAD again, after a 503 or a lost connection.
 
-    A 503 that asks for a wait above the limit is returned to the caller.
+    A 503 that asks for a wait above the limit is returned to the caller. A body that is not known
+    before it is sent may have lost its beginning by the next try, so its request is sent once.
     """
 
-    def __init__(self, config: Config, method: str) -> None:
+    def __init__(self, config: Config, method: str, *, is_body_known: bool) -> None:
         self._config = config
-        self._left = config.retries if method in ("GET", "HEAD") else 0
+        self._left = config.retries if method in ("GET", "HEAD") and is_body_known else 0
         self._tries = 0
 
     def after_loss(self) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Mapping, cast
 
 from .._base.headers import Headers
+from .._base.options import refuse
 from .._x402.parse import parse_payment_required
 from .._x402.types import PaymentRequired
 from ..errors import failure
@@ -28,10 +29,15 @@ def terms_in(response: Any) -> PaymentRequired | None:
 def parts_of(answer: Any) -> Mapping[str, Any]:
     """Returns a 402 as a service reads it, made from a response of httpx or requests.
 
-    Returns a mapping as it is.
+    Returns a mapping as it is. Raises ``ConfigError`` (``invalid_option``) for anything else.
     """
     if isinstance(answer, Mapping):
         return cast("Mapping[str, Any]", answer)
+    if not hasattr(answer, "status_code"):
+        raise refuse(
+            "payment_required",
+            "must be a response of httpx or requests, or its url, status, headers and body.",
+        )
     return {
         "url": str(answer.url),
         "status": answer.status_code,
