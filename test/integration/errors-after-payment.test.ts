@@ -247,6 +247,8 @@ describe('a paid request without an answer', () => {
     expect(error.cause).toBeInstanceOf(Error);
     if (fault.kind === 'hang') expect(error.cause).toMatchObject({ name: 'TimeoutError' });
     expect(seen(payer, 'payment.uncertain')).toBe(1);
+    // On a busy machine the limit may have come before the request reached the seller.
+    sandbox.controls.api.clearFaults();
     const patient = payer.again({});
     const response = await patient.fetch(url('/usdc'));
     expect(response.status).toBe(200);

@@ -297,12 +297,15 @@ describe('tables', () => {
       const before = await listOf(patient.attempts(owner));
       await withClient(address, async (client) => {
         await client.query('begin; lock table exact_change.attempts');
-        // The call spends a quarter of its time before its statement reaches the database.
+        // The call spends most of its time before its statement reaches the database.
         const busy = await pool.connect();
-        setTimeout(() => busy.release(), timeoutMs / 4);
+        setTimeout(() => busy.release(), (timeoutMs * 3) / 4);
         const signed = { ...attempt, state: 'signed' as const };
         const call = step === 'put' ? journal.put(signed) : journal.reserve(attempt, []);
         await failureOf(call, 'journal_unavailable');
+        // A busy database may begin its wait late. A wait for the whole time of the call would not
+        // be over by then.
+        await new Promise((resolve) => setTimeout(resolve, timeoutMs / 2));
         await client.query('commit');
       });
       await until('the database has done all statements', async () => {

@@ -114,7 +114,7 @@ describe('a caller that is slow on purpose', () => {
 describe('a crowd of callers that are slow in every way', () => {
   it('is cut off to the last caller, and delays no other caller', async () => {
     // Enough time for honest callers on a busy machine.
-    const service = await serving({ headersTimeoutMs: 1_500, requestTimeoutMs: 3_000 });
+    const service = await serving({ headersTimeoutMs: 4_000, requestTimeoutMs: 6_000 });
     const deep = '['.repeat(60_000);
     const long =
       'POST /api/x402/parse-payment HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: ';

@@ -12,7 +12,7 @@ import { termsOf } from '../contract/transport-contract.js';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { waitForAllQuotes } from '../helpers/all-quotes.js';
 import { until } from '../helpers/chain.js';
-import { decided } from '../helpers/flow.js';
+import { arrivingTogether, decided } from '../helpers/flow.js';
 import { payerOn, type Payer } from '../helpers/payer.js';
 import { startRecordedService, type RecordedService } from '../helpers/recorded-service.js';
 import { useSandbox } from '../helpers/sandbox.js';
@@ -136,7 +136,7 @@ describe('a payment that lacks tokens, through a service', () => {
   });
 
   it('makes one swap for ten payments at once', async () => {
-    const buyer = await payer();
+    const buyer = await payer({ fetch: arrivingTogether(10) });
     const receipts = await Promise.all(Array.from({ length: 10 }, () => paid(buyer)));
     expect(receipts.map(({ state }) => state)).toEqual(receipts.map(() => 'settled'));
     expect(swapsOf(buyer)).toBe(1);

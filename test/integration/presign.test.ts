@@ -165,7 +165,7 @@ describe('a call with terms that an earlier call brought', () => {
 
   it('is not paid a second time while the fate of the first payment is unknown', async () => {
     const seller = await selling([serve, refuse({ amount: '12000' }), serve]);
-    const payer = await knownTo(seller, { timeouts: { payment: 3_000 } });
+    const payer = await knownTo(seller, { timeouts: { payment: 6_000 } });
     const error = await failureOf(payer.client.fetch(seller.url), 'payment_rejected');
     expect(error).toMatchObject({ funds: 'uncertain', retry: 'same' });
     expect([signedBy(payer), seller.paid.length]).toEqual([2, 2]);

@@ -36,7 +36,7 @@ FAULTS: dict[str, dict[str, Any]] = {
     "malformed": {"kind": "garbage"},
     "lost response": {"kind": "dropAfter"},
 }
-LIMIT_MS = 1_500
+LIMIT_MS = 4_000
 
 
 @pytest.mark.parametrize("fault", list(FAULTS))

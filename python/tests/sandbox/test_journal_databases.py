@@ -196,8 +196,8 @@ def test_keeps_no_write_that_was_still_waiting_for_a_lock_when_its_call_failed(
         idle = Pool._idle_one
 
         def late(pool: Pool) -> Any:
-            """Spends a quarter of the call's time before its statement reaches the database."""
-            time.sleep(1)
+            """Spends most of the call's time before its statement reaches the database."""
+            time.sleep(3)
             return idle(pool)
 
         with monkeypatch.context() as patch:
@@ -210,6 +210,9 @@ def test_keeps_no_write_that_was_still_waiting_for_a_lock_when_its_call_failed(
                 else shared.reserve(attempt("one"), [])
             )
             failure_of(lambda: threads.run(writing), "journal_unavailable")
+        # A busy database may begin its wait late. A wait for the whole time would not be over by
+        # then.
+        time.sleep(2)
         wire.query("commit", end=end)
         running = """select count(*)::text as n from pg_stat_activity where state = 'active'
             and datname = current_database() and pid <> pg_backend_pid()"""
