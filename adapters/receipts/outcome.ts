@@ -1,5 +1,5 @@
 import type { Client } from '../../src/client.js';
-import { deliveryOf } from '../../src/delivery.js';
+import { deliveryOf } from '../../src/journal/delivery.js';
 import type { Funds } from '../../src/errors.js';
 import { bounded } from '../../src/internal/abort.js';
 import { DAY_MS } from '../../src/policy/periods.js';

@@ -1,4 +1,4 @@
-import type { Receipt } from './receipt.js';
+import type { Receipt } from '../receipt.js';
 
 const DELIVERED: unique symbol = Symbol.for('exact-change.delivered');
 
