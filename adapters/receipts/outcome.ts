@@ -31,10 +31,11 @@ export const EARLIER_TEXT: Readonly<Record<Earlier, string>> = {
 };
 
 /**
- * Returns what became of the payment of a call with the method to the URL in the last day, if the
- * payment is open, or if the last of them landed and no whole answer of success came. It is asked
- * about a call that failed without a payment: an agent that only reads that nothing was paid may buy elsewhere. Undefined if there is
- * no such payment, or if the journal cannot be read.
+ * Returns what became of the payments of calls with the method to the URL in the last day: whether
+ * one is open, or one landed and no whole answer of success to it came. It is asked about a call
+ * that failed without a payment: an agent that only reads that nothing was paid may buy elsewhere.
+ * A later purchase with an answer changes nothing, because its body may have been another.
+ * Undefined if there is no such payment, or if the journal cannot be read.
  */
 export async function earlierPayment(
   client: Pick<Client, 'receipts'>,
@@ -50,8 +51,7 @@ export async function earlierPayment(
     for await (const receipt of client.receipts({ host, since: Date.now() - DAY_MS })) {
       if (callOf(receipt) !== call) continue;
       if (['pending', 'uncertain'].includes(receipt.state)) return 'uncertain';
-      const delivered = receipt.state === 'settled' ? deliveryOf(receipt) : undefined;
-      if (delivered !== undefined) found = delivered ? undefined : 'spent';
+      if (receipt.state === 'settled' && deliveryOf(receipt) === false) found = 'spent';
     }
   } catch {
     return undefined;

@@ -147,6 +147,22 @@ describe('the paid_fetch tool, after a payment that has settled', () => {
     expect(error?.message).not.toContain('Nothing was paid');
   });
 
+  it('reports funds as spent though a later purchase with another body was delivered', async () => {
+    let sold = 0;
+    const { url, goDown } = await failing((response) => {
+      sold += 1;
+      answer(response, sold === 1 ? 500 : 200, {});
+    });
+    const { client } = await payerOn(sandbox, { USDC: '1' });
+    const buy = (body: string) => paidFetchOf(client).run({ url, body });
+    expect(await buy('a')).toMatchObject({ ok: false, funds: 'spent' });
+    expect(await buy('b')).toMatchObject({ ok: true });
+    goDown();
+    const { funds, error } = await buy('a');
+    expect([funds, error?.retry]).toEqual(['spent', 'never']);
+    expect(error?.message).not.toContain('Nothing was paid');
+  });
+
   it('reports funds as untouched if another program got its answer', async () => {
     const { url, goDown } = await failing((response) => answer(response, 200, { ok: true }));
     const payer = await payerOn(sandbox, { USDC: '1' });
