@@ -2,7 +2,9 @@ import { memoryJournal, type ClientOptions, type Journal } from 'exact-change';
 import { expect, it, onTestFinished } from 'vitest';
 import { createCoordination, withCoordination } from '../../src/journal/registry.js';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
+import { storedOf } from '../helpers/attempts.js';
 import { until } from '../helpers/chain.js';
+import { moveClock } from '../helpers/move-clock.js';
 import { failureOf, payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, sellerOfTest, type Seller } from '../helpers/seller.js';
@@ -107,4 +109,54 @@ it('asks policy.approve once for each size of a swap without room if no top-up c
   );
   await failureOf(client.fetch(url), 'budget_exhausted');
   expect(sizes).toHaveLength(new Set(sizes).size);
+});
+
+/** Makes a top-up beside USDC of the wallet. No node gives its transaction until `give` is called. */
+async function unshownTopUp() {
+  const journal = memoryJournal();
+  const payer = await payerOn(
+    sandbox,
+    { SOL: '1', USDC: '0.05' },
+    {
+      ...{ journal, autoSwap: true, rpcUrl: `${sandbox.rpcUrl}/?caller=client` },
+      policy: { topUp, minSwap: '0.01' },
+    },
+  );
+  const { client, events } = payer;
+  const fault = { kind: 'status', status: 500 } as const;
+  const give = sandbox.controls.node.fault('getTransaction', fault, 'client');
+  onTestFinished(give);
+  expect((await client.fetch(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
+  await until('the top-up is confirmed', () =>
+    events.find(({ type }) => type === 'swap.confirmed'),
+  );
+  const isDecided = async () => {
+    const attempts = await storedOf(journal, payer);
+    return (
+      attempts.some(({ method, state }) => method === 'SWAP' && state === 'unpaid') || undefined
+    );
+  };
+  return {
+    give,
+    used: async () => microUsd((await client.spent())[0]?.used ?? '0'),
+    end: () => until('the top-up is decided', isDecided),
+  };
+}
+
+// All USDC of the wallet may be missing.
+const isWholeBound = (used: bigint) => used > 50_000n;
+
+it('counts a top-up at its cost once a node gives its transaction', async () => {
+  const { give, used, end } = await unshownTopUp();
+  expect(await used()).toSatisfy(isWholeBound);
+  give();
+  await end();
+  expect(await used()).toBeLessThan(20_000n);
+});
+
+it('counts a top-up at its bound if no node gives its transaction for ten minutes', async () => {
+  const { used, end } = await unshownTopUp();
+  moveClock(600_000);
+  await end();
+  expect(await used()).toSatisfy(isWholeBound);
 });

@@ -15,7 +15,7 @@ from exact_change._payments.landing import swap_lock
 
 from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
-from ..payer import failure_of
+from ..payer import failure_of, until
 from ..seller import offer, selling
 
 TOP_UP: Any = {"token": "USDC", "below": "0.05", "to": "0.20"}
@@ -97,3 +97,18 @@ def test_asks_approve_once_for_each_size_of_a_swap_without_room_if_no_top_up_cou
     payer = make_payer(SOL="1", USDC="1", USDT="0.001", auto_swap=True, policy=policy)
     failure_of(lambda: payer.client.get(seller.url), "budget_exhausted")
     assert len(sizes) == len(set(sizes)) > 0
+
+
+def test_counts_a_top_up_at_its_cost_once_a_node_gives_the_transaction(
+    sandbox: Sandbox, make_payer: MakePayer
+) -> None:
+    policy: Any = {"top_up": TOP_UP, "min_swap": "0.01"}
+    rpc_url = f"{sandbox.rpc_url}/?caller=client"
+    payer = make_payer(SOL="1", USDC="0.05", auto_swap=True, policy=policy, rpc_url=rpc_url)
+    sandbox.call("node.fault", "getTransaction", {"kind": "status", "status": 500}, "client")
+    assert payer.client.get(f"{sandbox.api_url}/usdc").status_code == 200
+    payer.told("swap.confirmed")
+    # All USDC of the wallet may be missing.
+    assert float(payer.used) > 0.05
+    sandbox.call("node.clearFaults")
+    until("the bound is over", lambda: float(payer.used) < 0.02)

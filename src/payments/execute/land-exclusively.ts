@@ -61,7 +61,10 @@ export function landExclusively(
       // The balance from before the swap must not stay: it would make the payment swap once more.
       await rememberAfter(context, landed, signed.expected, busy).catch(forgetBalances);
     }
-    const cost = onDecided?.(outcome);
+    // Without its transaction, a swap costs its whole bound. A payment needs the outcome now. Any
+    // other attempt leaves it open, because a node may give the transaction a little later.
+    const isLeftOpen = landed === undefined && onConfirmed === undefined;
+    const cost = isLeftOpen ? undefined : onDecided?.(outcome);
     emit('swap.confirmed', {
       ...swapped.record,
       feeLamports: swapped.feeLamports.toString(),

@@ -1,5 +1,6 @@
 import { TransactionError } from '../../errors.js';
 import { throwIfAborted, untilAborted } from '../../internal/abort.js';
+import { sinceThen } from '../../internal/runtime.js';
 import type { SignedSwap, SwapOutcome } from '../../journal/types.js';
 import type { Address } from '../../solana/types.js';
 import type { PaymentContext } from '../context.js';
@@ -12,6 +13,12 @@ import { endDecided, endUnpaid, releaseOrphans } from './orphaned-attempts.js';
 import { attemptsInState } from './resume-once.js';
 import { askSwap, endOfSwap, landSwap, sentSwap, type SwapEnd, type Swapped } from './swap-end.js';
 import { forgetOutdated, readAfter } from './swap-outcome.js';
+
+/**
+ * Milliseconds for which nodes are asked for the transaction of a confirmed swap. Without it, the
+ * swap costs its whole bound.
+ */
+const UNSHOWN_MS = 600_000;
 
 type SwapFor = Pick<Task, 'emit' | 'signal' | 'moved'>;
 
@@ -46,15 +53,17 @@ export async function finishOpenSwaps(
         ? { outcome: await decidedOutcome(context, at, swap) }
         : await finishSwap(context, mint, swap, task);
       if ('swapped' in end && end.landed !== undefined) last = end.swapped;
-      if (end.outcome !== undefined) await endDecided(context, attempt, end.outcome);
+      const outcome = 'swapped' in end ? outcomeToRecord(context, at, end) : end.outcome;
+      if (outcome !== undefined) await endDecided(context, attempt, outcome);
     }
   }
   return last;
 }
 
 /**
- * Asks the chain once for a swap's outcome; returns undefined if the swap may still land. If no node
- * remembers the swap any more, all that it may have taken stays counted.
+ * Asks the chain once for a swap's outcome; returns undefined if the swap may still land, or if a
+ * node may soon give its transaction. If no node remembers the swap any more, all that it may have
+ * taken stays counted.
  *
  * @param at - Milliseconds since the epoch at which the swap was signed.
  */
@@ -64,10 +73,20 @@ export async function decidedOutcome(
   swap: SignedSwap,
 ): Promise<SwapOutcome | undefined> {
   const end = await endOfSwap(context, swap, await askSwap(context, swap));
-  if (end !== undefined) return end.outcome;
+  if (end !== undefined) return outcomeToRecord(context, at, end);
   return (await isForgottenSwap(context, at, swap))
     ? { state: 'failed', code: 'swap_uncertain' }
     : undefined;
+}
+
+/** Returns the outcome of a decided swap; undefined if a node may soon give its transaction. */
+function outcomeToRecord(
+  { config }: PaymentContext,
+  at: number,
+  end: SwapEnd,
+): SwapOutcome | undefined {
+  const isUnshown = 'swapped' in end && end.landed === undefined;
+  return isUnshown && sinceThen(config.runtime, at) < UNSHOWN_MS ? undefined : end.outcome;
 }
 
 export function isForgottenSwap(

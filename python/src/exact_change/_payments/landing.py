@@ -125,7 +125,12 @@ def _land(
         except Exception:
             # The balance from before the swap must not stay: it would make the payment swap again.
             yield from quiet(forget_accounts(context, record))
-    cost = None if hooks.on_decided is None else hooks.on_decided(end.outcome)
+    cost = None
+    # Without its transaction, a swap costs its whole bound. A payment needs the outcome now. Any
+    # other attempt leaves it open, because a node may give the transaction a little later.
+    is_left_open = end.landed is None and hooks.on_confirmed is None
+    if hooks.on_decided is not None and not is_left_open:
+        cost = hooks.on_decided(end.outcome)
     yield from emit(
         "swap.confirmed",
         **end.swapped.record._asdict(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Callable
 
+from ..._base.runtime import since_then
 from ..._events import Emit
 from ..._journal.types import SignedSwap, SwapOutcome
 from ..._kernel.signals import Signal, check
@@ -20,6 +21,10 @@ from .orphans import end_decided, end_unpaid, release_orphans
 from .sent import sent_swap
 from .swap_end import SwapEnd, Swapped, ask_swap, end_of_swap, land_swap
 from .swap_outcome import forget_outdated, read_after
+
+# Milliseconds for which nodes are asked for the transaction of a confirmed swap. Without it, the
+# swap costs its whole bound.
+_UNSHOWN_MS = 600_000
 
 
 def finish_open_swaps(
@@ -59,25 +64,35 @@ def finish_open_swaps(
         end = yield from _finish(context, mint, swap, emit, signal, moved)
         if end.swapped is not None and end.landed is not None:
             last = end.swapped
-        yield from end_decided(context, attempt, end.outcome)
+        outcome = _outcome_to_record(context, attempt["at"], end)
+        if outcome is not None:
+            yield from end_decided(context, attempt, outcome)
     return last
 
 
 def decided_outcome(
     context: PaymentContext, at: int, swap: SignedSwap
 ) -> Steps[SwapOutcome | None]:
-    """Asks the chain once for the outcome of a swap; returns None if the swap may still land.
+    """Asks the chain once for the outcome of a swap.
 
+    Returns None if the swap may still land, or if a node may soon give its transaction.
     ``at`` is when the swap was made, in milliseconds since the epoch. If no node remembers the
     swap any more, all that it may have taken stays counted.
     """
     landing = yield from ask_swap(context, swap)
     end = yield from end_of_swap(context, swap, landing)
     if end is not None:
-        return end.outcome
+        return _outcome_to_record(context, at, end)
     if not (yield from _is_forgotten_swap(context, at, swap)):
         return None
     return {"state": "failed", "code": "swap_uncertain"}
+
+
+def _outcome_to_record(context: PaymentContext, at: int, end: SwapEnd) -> SwapOutcome | None:
+    """Returns the outcome of a decided swap; None if a node may soon give its transaction."""
+    is_unshown = end.swapped is not None and end.landed is None
+    is_early = since_then(context.config.runtime, at) < _UNSHOWN_MS
+    return None if is_unshown and is_early else end.outcome
 
 
 def _is_forgotten_swap(context: PaymentContext, at: int, swap: SignedSwap) -> Steps[bool]:
