@@ -49,8 +49,11 @@ export interface Machine {
   /** Signs for a caller that uses the service. */
   sign(message: Uint8Array, intent: SigningIntent, about: Purchase): Uint8Array;
   readonly signed: readonly Signed[];
-  /** The purchase of each swap, by the swap's signature. */
-  readonly swapsOf: ReadonlyMap<string, Purchase>;
+  /**
+   * The purchase of each swap, by the swap's signature. Plans of two purchases may have the same
+   * swap: then it is of the purchase whose step the service accepted.
+   */
+  readonly swapsOf: Map<string, Purchase>;
   /** Attempt of each payment, by the wallet's signature. */
   readonly paymentsOf: ReadonlyMap<string, string>;
   /** Items of paid answers that a running process read to their end. */
@@ -360,8 +363,9 @@ export function createMachine(world: World): Machine {
     service: () => (isUp ? service : undefined),
     sign(message, intent, about) {
       const signature = sign(message, intent);
-      if (intent.kind === 'swap') swapsOf.set(addressOf(signature), about);
-      else paymentsOf.set(addressOf(signature), about.attempt);
+      const name = addressOf(signature);
+      if (intent.kind === 'payment') paymentsOf.set(name, about.attempt);
+      else if (!swapsOf.has(name)) swapsOf.set(name, about);
       return signature;
     },
     ended: () => ending,

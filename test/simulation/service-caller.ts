@@ -84,6 +84,8 @@ async function purchase(
     if (answer === undefined) return 'the process ended';
     world.shows(JSON.stringify(answer));
     if (answer.state === 'settled') world.settled.push(answer.offer);
+    if (more.signedSwap !== undefined)
+      machine.swapsOf.set(ownSignature(more.signedSwap), purchaseOf(part));
     const next = await follow(world, machine, part, answer, more, kept);
     if (typeof next === 'string') return next;
     more = next;
@@ -104,12 +106,18 @@ function checkFunds(
   if (!isExactChangeError(error) || error.funds !== 'untouched') return;
   for (const wire of [signedSwap, signedPayment]) {
     if (wire === undefined) continue;
-    // The wallet signs last.
-    const own = readWire(Buffer.from(wire, 'base64')).signatures.map(addressOf).pop() ?? '';
+    const own = ownSignature(wire);
     if (ledger.of(WALLET).some((tx) => tx.error === null && tx.signatures.includes(own)))
       lies.push(`a step said ${error.code} and untouched, and its transaction had landed`);
   }
 }
+
+/** Returns the wallet's signature: the wallet signs last. */
+function ownSignature(wire: string): string {
+  return readWire(Buffer.from(wire, 'base64')).signatures.map(addressOf).pop() ?? '';
+}
+
+const purchaseOf = ({ item, seller }: Buy) => ({ attempt: `item ${item}`, host: hostOf(seller) });
 
 /** Follows an answer of the service. Returns the next signed bytes to send, or the final result. */
 async function follow(
@@ -120,7 +128,7 @@ async function follow(
   more: Signed,
   kept: Kept,
 ): Promise<Signed | string> {
-  const about = { attempt: `item ${part.item}`, host: hostOf(part.seller) };
+  const about = purchaseOf(part);
   if (swap !== undefined) {
     const { inputMint, maxInAmount, outputMint, minOutAmount } = swap.quote;
     const intent = {
