@@ -19,6 +19,10 @@ import { keysIn } from './key-shapes.js';
  * const client = createClient({ signer: fromFile('~/.config/solana/id.json') });
  */
 export function fromFile(path: string): MessageSigner {
+  // A JavaScript caller may pass a variable that is not set.
+  const given: unknown = path;
+  if (typeof given !== 'string')
+    throw unusable('no path of a key file was given', 'Give the path of that file');
   const text = readKeyFile(path.replace(/^~(?=[/\\]|$)/, () => homedir()));
   const content = parseJson(text);
   // A wallet of `exact-change wallet new`, of any version.

@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import { Agent, createServer } from 'node:http';
-import type { Socket } from 'node:net';
+import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2';
+import type { AddressInfo, Server, Socket } from 'node:net';
 import { platform } from 'node:process';
 import { createHandler } from 'exact-change/http';
 import {
@@ -10,7 +12,7 @@ import {
   type ServeOptions,
   type Service,
 } from 'exact-change/node';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../helpers/chain.js';
 import { openSocket, rawRequest, readToEnd } from '../helpers/raw.js';
 import { fakeTransport } from '../unit/http/fake.js';
@@ -57,6 +59,24 @@ function heldHandler() {
   };
   return { handle, asked, release };
 }
+
+it.each([
+  ['is answered', '127.0.0.1', 200],
+  ['is refused under a host that the service does not go by', 'other.example', 404],
+])('a request over HTTP/2 %s', async (_, authority, status) => {
+  // Its listeners get other classes, with the same members.
+  const server: Server = createHttp2Server();
+  server.on('request', nodeListener(handler, { hosts: ['127.0.0.1'] })).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const session = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  onTestFinished(() => {
+    session.destroy();
+    server.close();
+  });
+  const request = session.request({ ':path': '/api/health', ':authority': authority });
+  const [head] = await once(request, 'response');
+  expect(head).toMatchObject({ ':status': status });
+});
 
 describe('a caller that is slow on purpose', () => {
   it.each([

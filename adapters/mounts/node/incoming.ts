@@ -86,7 +86,9 @@ function urlOf({ headers, rawHeaders }: IncomingMessage, { target, scheme, hosts
   const isHost = (name: string, at: number) => at % 2 === 0 && /^host$/i.test(name);
   if (rawHeaders.filter(isHost).length > 1) throw unreadableAddress();
   const absolute = /^https?:\/\/([^/?#]*)(.*)$/i.exec(target);
-  const host = absolute?.[1] ?? headers.host ?? 'localhost';
+  // HTTP/2 names the host in a pseudo-header (RFC 9113, 8.3.1).
+  const { host: named = 'localhost', [':authority']: authority = named } = headers;
+  const host = absolute?.[1] ?? String(authority);
   const path = absolute?.[2] ?? target;
   if (!SCHEMES.includes(scheme) || !HOST.test(host) || !/^(?:\/|\?|$)/.test(path))
     throw unreadableAddress();
@@ -103,8 +105,11 @@ function urlOf({ headers, rawHeaders }: IncomingMessage, { target, scheme, hosts
 
 function headersOf({ rawHeaders }: IncomingMessage, { body }: Incoming): Headers {
   const headers = new Headers();
-  for (let at = 0; at < rawHeaders.length; at += 2)
-    headers.append(rawHeaders[at] ?? '', rawHeaders[at + 1] ?? '');
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? '';
+    // Node lists the pseudo-headers of HTTP/2 too, and a Request has other places for them.
+    if (!name.startsWith(':')) headers.append(name, rawHeaders[at + 1] ?? '');
+  }
   if (body === undefined) return headers;
   // These headers describe the body as it came, not the parsed body.
   headers.delete('content-encoding');

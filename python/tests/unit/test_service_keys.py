@@ -133,3 +133,22 @@ def test_sends_hidden_texts_as_they_are() -> None:
     assert sent[0].headers["authorization"] == f"Bearer {KEY}"
     longer = Hidden(KEY) + "/path"
     assert (str(longer), repr(longer)) == (f"{KEY}/path", "'[hidden]'")
+
+
+def test_sends_one_content_type_if_the_caller_names_it_too() -> None:
+    sent: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        sent.append(request)
+        return httpx.Response(200, json={"x402Version": 2, "offers": []})
+
+    headers = {"Content-Type": "text/plain", "ACCEPT": "*/*", "x-team": "a"}
+    below = httpx.MockTransport(answer)
+    with Service("https://service.example", headers=headers, http_transport=below) as service:
+        service.parse_payment({"status": 402, "headers": {}, "body": "{}"})
+    names = ("content-type", "accept", "x-team")
+    assert [sent[0].headers.get_list(name) for name in names] == [
+        ["application/json"],
+        ["application/json, application/problem+json"],
+        ["a"],
+    ]

@@ -53,6 +53,13 @@ describe('fromFile', () => {
     expect(inspect(error)).not.toContain(text.slice(0, 20));
   });
 
+  it('refuses a path that is missing', async () => {
+    const variables: { readonly KEY_FILE: string } = JSON.parse('{}');
+    const error = await failure(() => fromFile(variables.KEY_FILE));
+    expect(error.code).toBe('invalid_key');
+    expect(error.message).toContain('no path of a key file was given');
+  });
+
   it('says that only the command reads its encrypted wallet, and quotes nothing of it', async () => {
     const path = join(folder, 'wallet.json');
     const wallet = await encryptWallet(new Uint8Array(64), address, 'passphrase', 2 ** 14);

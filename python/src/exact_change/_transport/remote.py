@@ -141,16 +141,19 @@ class RemoteTransport:
             attempts=3 if sent is None else 1,
             max_body=_MAX_BODY_BYTES,
         )
-        headers = [("accept", f"application/json, {PROBLEM_TYPE}"), *service.headers]
+        own = [("accept", f"application/json, {PROBLEM_TYPE}")]
         url, body = service.base_url + operation.path, b""
         if operation.method == "GET":
             url += f"?{_query(request)}"
         else:
-            headers.append(("content-type", "application/json"))
+            own.append(("content-type", "application/json"))
             try:
                 body = stringify(request).encode()
             except (TypeError, ValueError, RecursionError):
                 raise refuse("request", "must be what JSON can hold.") from None
+        # A second content type beside ours would make a request that no service can read.
+        names = [name for name, _ in own]
+        headers = [*own, *(pair for pair in service.headers if pair[0].lower() not in names)]
         answer = yield from bounded(
             service.timeout_ms,
             lambda: peer.late(service.timeout_ms, 1),
