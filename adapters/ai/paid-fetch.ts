@@ -32,10 +32,25 @@ const MAX_BYTES = 64 * 1024 * 1024;
 const MAX_BODY_MS = 120_000;
 
 /**
- * Returns the refusal of an address that a model may not call; undefined if it may. Names are not
- * looked up: it is the task of a firewall to stop a name that leads to a private network.
+ * Returns the refusal of a request that a model may not make, or that no fetch sends; undefined if
+ * it may. Names are not looked up: it is the task of a firewall to stop a name that leads to a
+ * private network.
  */
-export function refusedUrl(text: string, { privateHosts }: CallLimits): ToolResult | undefined {
+export function refusedRequest(input: Request, limits: CallLimits): ToolResult | undefined {
+  const refused = refusedUrl(input.url, limits);
+  if (refused !== undefined) return refused;
+  try {
+    void new globalThis.Request(input.url, requestOf(input));
+  } catch {
+    return refusal(
+      'invalid_input',
+      'method, headers and body make no request: GET and HEAD take no body, and a header takes no line break.',
+    );
+  }
+  return undefined;
+}
+
+function refusedUrl(text: string, { privateHosts }: CallLimits): ToolResult | undefined {
   const url = parseUrl(text);
   if (url === undefined || !['https:', 'http:'].includes(url.protocol))
     return refusal('invalid_input', 'url must be an address such as https://api.example.com/.');

@@ -13,7 +13,7 @@ import { amountWriter } from '../amounts.js';
 import { checkClient } from '../check-client.js';
 import { planData, quoteData, receiptData, swapData } from './data.js';
 import { fenced } from './fence.js';
-import { paidFetch, refusedUrl, requestOf, type CallLimits } from './paid-fetch.js';
+import { paidFetch, refusedRequest, requestOf, type CallLimits } from './paid-fetch.js';
 import { abortedResult, failure, withoutUntrusted, refusal, type ToolResult } from './result.js';
 import * as inputs from './schemas.js';
 
@@ -87,14 +87,14 @@ export function agentTools(client: ToolClient, options: ToolOptions = {}): reado
       description:
         'Calls an address over HTTP. If it asks for payment (402), pays it on Solana within the limits of the person, swapping tokens if need be, and returns the answer with a receipt. The limits cannot be changed by any tool.',
       run: async (input, { signal }) =>
-        refusedUrl(input.url, context) ?? (await paidFetch(client, input, context, signal)),
+        refusedRequest(input, context) ?? (await paidFetch(client, input, context, signal)),
     }),
     tool(context, 'plan', {
       spends: false,
       input: inputs.planInput,
       description: 'Says what paid_fetch would pay and swap for a call. Signs and pays nothing.',
       async run(input, { signal }) {
-        const refused = refusedUrl(input.url, context);
+        const refused = refusedRequest(input, context);
         if (refused !== undefined) return refused;
         const init = { ...requestOf(input), ...(signal === undefined ? {} : { signal }) };
         const plan = await client.plan(input.url, init);
@@ -218,9 +218,12 @@ async function swap(
   options: { readonly signal?: AbortSignal | undefined },
 ): Promise<ToolResult> {
   const { raw: _raw, ...quote } = await client.quote(request, options);
-  // A hook in JavaScript may return anything.
-  const asking: unknown = approveSwap(quote);
-  const answer = await untilAborted(Promise.resolve(asking), options.signal);
+  // A hook in JavaScript may return anything. One that fails has not approved.
+  const ask = async (): Promise<unknown> => approveSwap(quote);
+  const answer = await untilAborted(
+    ask().catch(() => false),
+    options.signal,
+  );
   const noWorseThan = answer === true ? quote : readBounds(answer);
   if (noWorseThan === undefined)
     return refusal('approval_refused', 'The person did not approve the swap. Nothing was signed.');

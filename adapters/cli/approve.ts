@@ -27,7 +27,8 @@ interface Asking {
  */
 export function approveOnTerminal(asking: Asking): (plan: Plan) => Promise<boolean> {
   const { terminal, wallet, network, progress, settings, yes = false, abort } = asking;
-  if (yes && settings.policy?.maxPerPayment === undefined)
+  // A settings file may hold null, which stands for the default.
+  if (yes && (settings.policy?.maxPerPayment ?? null) === null)
     throw refuse(
       '--yes',
       'goes with --max <dollars>: up to that it pays unasked. EXACT_CHANGE_MAX_PER_PAYMENT and maxPerPayment in the settings do as well.',

@@ -108,7 +108,7 @@ function readConfigFile(
   const { wallet, ...rest }: Record<string, unknown> = parsed;
   if (wallet !== undefined && typeof wallet !== 'string')
     throw refuse(`wallet in ${path}`, 'must be the path of a file.');
-  for (const name of ['journal', 'serviceKey'])
+  for (const name of ['network', 'journal', 'serviceKey'])
     if (rest[name] !== undefined && typeof rest[name] !== 'string')
       throw refuse(`${name} in ${path}`, 'must be text.');
   if (rest['policy'] !== undefined && !isRecord(rest['policy']))

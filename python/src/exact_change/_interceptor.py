@@ -11,7 +11,7 @@ import httpx
 from ._async_client import AsyncClient
 from ._base.options import refuse
 from ._client import Client
-from ._config.options import take_options
+from ._config.options import parse_bool, take_options
 from ._http.calls import is_own_request
 from ._http.paying import AsyncPayingTransport, PayingTransport
 from ._kernel.loop_tasks import running_loop
@@ -59,6 +59,8 @@ class HTTPInterceptor:
 
     def __init__(self, *, install: bool = True, **options: Unpack[ClientOptions]) -> None:
         config = take_options(options)
+        # Only now, because no frame holds a key any more.
+        is_wanted = parse_bool("install", install)
         if config.http_transport is not None:
             raise refuse(
                 "http_transport", "is of a client: an interceptor sends as its caller does."
@@ -69,7 +71,7 @@ class HTTPInterceptor:
         self.async_client = AsyncClient.of(self._payer)
         self._is_on = False
         self._installed: list[_Installed] = []
-        if install:
+        if is_wanted:
             self.install()
 
     def install(self) -> None:

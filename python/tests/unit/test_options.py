@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from solders.keypair import Keypair
 
-from exact_change import Client, ConfigError
+from exact_change import Client, ConfigError, HTTPInterceptor
 from exact_change._base.amounts import (
     U64_MAX,
     format_ui_amount,
@@ -22,6 +22,7 @@ from exact_change._base.amounts import (
 from exact_change._config.options import Timeouts
 
 KEY = str(Keypair.from_seed(bytes(32)))
+PERIOD: Any = ["day"]
 INVALID_AMOUNTS: list[Any] = [
     *(float("nan"), float("inf"), 1.0, True, False, Decimal(1), b"1", None, [], -1, U64_MAX + 1),
     *("", " 1", "1 ", "1\n", "+1", "-1", "01", "1_000", "1e3", "0x1", "1.0", "\u0661", "\uff11"),
@@ -87,6 +88,21 @@ def test_names_the_wrong_option_in_the_error(options: dict[str, Any], says: str)
     with pytest.raises(ConfigError) as caught:
         Client(wallet_secret_key=KEY, **options)
     assert caught.value.code == "invalid_option" and says in str(caught.value)
+
+
+def test_refuses_a_period_of_a_limit_that_is_no_text() -> None:
+    with pytest.raises(ConfigError) as caught:
+        Client(wallet_secret_key=KEY, policy={"limits": [{"usd": "1", "per": PERIOD}]})
+    assert caught.value.details["option"] == "policy.limits[0].per"
+
+
+@pytest.mark.parametrize("install", ["false", 0, 1, None])
+def test_refuses_option_install_that_is_no_switch_and_installs_nothing(install: Any) -> None:
+    before = httpx.HTTPTransport.handle_request
+    with pytest.raises(ConfigError) as caught:
+        HTTPInterceptor(wallet_secret_key=KEY, install=install)
+    assert caught.value.details["option"] == "install"
+    assert httpx.HTTPTransport.handle_request is before
 
 
 @pytest.mark.parametrize(

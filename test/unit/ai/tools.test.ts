@@ -56,6 +56,19 @@ describe('a tool for a model', () => {
   });
 
   it.each([
+    { method: 'GET', body: 'q=1' },
+    { headers: { 'a b': 'c' } },
+    { headers: { a: 'b\r\nc: d' } },
+  ])('says what is wrong with a request that no fetch sends: %j', async (wrong) => {
+    for (const name of ['paid_fetch', 'plan'])
+      expect(await run(name, { url: 'https://api.example.com/', ...wrong })).toMatchObject({
+        ok: false,
+        funds: 'untouched',
+        error: { code: 'invalid_input' },
+      });
+  });
+
+  it.each([
     [{ privateHosts: 'false' }, 'privateHosts'],
     [{ approveSwap: true }, 'approveSwap'],
     [{ maxAnswer: -1 }, 'maxAnswer'],
@@ -194,6 +207,22 @@ describe('a tool for a model', () => {
     expect(swapOptions).toEqual([]);
     await run('swap', swap, parts as unknown as ToolClient);
     expect(swapOptions).toMatchObject([{ counted: true }]);
+  });
+
+  it.each([
+    () => Promise.reject(new Error('The dialog was closed.')),
+    () => {
+      throw new ConfigError('invalid_option', 'Of another call.', {
+        ...{ details: { option: 'a' }, funds: 'uncertain' },
+      });
+    },
+  ])('takes an approveSwap that fails for a refusal', async (approveSwap) => {
+    const quote = { inputMint: 'a', outputMint: 'b', maxInAmount: '1', minOutAmount: '1' };
+    const parts: object = { quote: async () => quote };
+    const result = await run('swap', { input: 'SOL', output: 'USDC', amount: '1' }, parts, {
+      approveSwap,
+    });
+    expect(result).toMatchObject({ funds: 'untouched', error: { code: 'approval_refused' } });
   });
 
   it('ends an aborted swap although approveSwap never answers', async () => {

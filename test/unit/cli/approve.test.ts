@@ -9,11 +9,11 @@ const TOP_UP: Plan = {
 };
 
 /** Returns the answer for a plan, the terminal output, and the reasons of aborted calls. */
-async function approving(plan: Plan, yes: boolean) {
+async function approving(plan: Plan, yes: boolean, policy: object = { maxPerPayment: '1' }) {
   const [said, ended] = [new Array<string>(), new Array<unknown>()];
   const { stdin, stdout, stderr, env } = process;
   const terminal = { ...terminalOf({ env, stdin, stdout, stderr }), canAsk: false };
-  const settings = { journal: '', configFile: undefined, policy: { maxPerPayment: '1' } };
+  const settings = { journal: '', configFile: undefined, policy };
   const approve = approveOnTerminal({
     ...{ yes, settings, network: 'solana', abort: (reason: unknown) => void ended.push(reason) },
     terminal: { ...terminal, say: (text: string) => void said.push(text) },
@@ -31,4 +31,12 @@ describe('the approval on a terminal', () => {
     expect(await approving(TOP_UP, false)).toEqual({ answer: false, said: [], ended: [] });
     expect(await approving(TOP_UP, true)).toEqual({ answer: true, said: [], ended: [] });
   });
+
+  it.each([{}, { maxPerPayment: undefined }, { maxPerPayment: null }])(
+    'refuses --yes beside caps that do not limit a payment: %j',
+    async (policy) => {
+      const refused = approving(TOP_UP, true, policy);
+      await expect(refused).rejects.toMatchObject({ code: 'invalid_option' });
+    },
+  );
 });

@@ -122,6 +122,7 @@ describe('settings', () => {
     ['text that is not JSON', 'maxPerDay = 1', /JSON object/],
     ['a list of caps', { policy: [] }, /must be an object/],
     ['a wallet that is not a path', { wallet: [1, 2, 3] }, /must be the path of a file/],
+    ['a network that is no text', { network: null }, /network in .* must be text/],
   ])('refuse a file with %s', (_, content, message) => {
     expect(() => readSettings({}, withFile(content))).toThrow(message);
   });

@@ -58,7 +58,7 @@ def _read_limit(option: str, value: object, network: str) -> Cap:
         raise refuse(option, f"must have exactly one of {', '.join(_MEASURES)}.")
     (measure,) = measures
     per = limit.get("per")
-    if per not in PERIODS:
+    if not isinstance(per, str) or per not in PERIODS:
         raise refuse(f"{option}.per", f"must be one of {', '.join(PERIODS)}.")
     if measure in ("payments", "swaps") and per == "payment":
         raise refuse(f"{option}.per", f"must be longer than one payment, to count {measure}.")
