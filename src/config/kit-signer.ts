@@ -3,6 +3,7 @@ import {
   assembleTransaction,
   decodeTransaction,
   messageSigners,
+  type DecodedTransaction,
 } from '../solana/transactions/transaction.js';
 import type { Address } from '../solana/types.js';
 
@@ -16,9 +17,9 @@ export async function signByKit(
   address: Address,
   wire: Uint8Array,
 ): Promise<Uint8Array> {
-  const { message } = decodeTransaction(wire) ?? {};
-  if (message === undefined) throw new TypeError('Not a v0 transaction.');
-  const { messageBytes, signature } = await signMessage(signer, address, message);
+  const decoded = decodeTransaction(wire);
+  if (decoded === undefined) throw new TypeError('Not a v0 transaction.');
+  const { messageBytes, signature } = await signMessage(signer, address, decoded);
   if (messageBytes === undefined || signature === undefined || signature === null)
     return new Uint8Array();
   return assembleTransaction(
@@ -35,10 +36,15 @@ interface Signed {
 async function signMessage(
   signer: KitSigner,
   address: Address,
-  messageBytes: Uint8Array,
+  { message: messageBytes, signatures: given }: DecodedTransaction,
 ): Promise<Signed> {
-  const unsigned = messageSigners(messageBytes).map((required) => [required, null] as const);
-  const transaction = { messageBytes, signatures: Object.fromEntries(unsigned) };
+  // A wallet leaves a transaction as it is if a relayer has signed it. On the wire, a missing
+  // signature is zeros.
+  const slots = messageSigners(messageBytes).map((required, index) => {
+    const signature = given[index];
+    return [required, signature?.some((byte) => byte !== 0) ? signature : null] as const;
+  });
+  const transaction = { messageBytes, signatures: Object.fromEntries(slots) };
   if ('modifyAndSignTransactions' in signer) {
     const [signed] = await signer.modifyAndSignTransactions([transaction]);
     return { messageBytes: signed?.messageBytes, signature: signed?.signatures[address] };

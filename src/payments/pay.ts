@@ -72,7 +72,8 @@ export async function payForCall(
     void ahead?.then((part) => part?.noteTerms(context, call, { terms, unpaid, at, paid }));
   }
   // The paid request goes straight to the redirect's target, so its response does not tell of it.
-  if (unpaid.redirected) Object.defineProperty(paid, 'redirected', { value: true });
+  // A response that a caller's fetch froze stays as it is.
+  if (unpaid.redirected) Reflect.defineProperty(paid, 'redirected', { value: true });
   dropBody(unpaid);
   return paid;
 }

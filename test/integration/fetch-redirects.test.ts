@@ -77,6 +77,15 @@ describe('a redirect before the payment', () => {
     ]);
   });
 
+  it('is followed if a fetch freezes its responses', async () => {
+    const frozen = async (...request: Parameters<typeof fetch>) =>
+      Object.freeze(await fetch(...request));
+    const { client } = await newBuyer(sandbox, { fetch: frozen });
+    const response = await client.fetch(`${twins.paid.url}/free/302/once`);
+    expect([response.status, await response.text()]).toEqual([200, 'GET /paid/there']);
+    expect(receiptOf(response)?.payment.amount).toBe(PRICE.toString());
+  });
+
   it('is followed through a second redirect', async () => {
     const { outcome } = await expectSame(twins, buyer, (fetch, origin) =>
       fetch(`${origin}/free/301/twice`),

@@ -1,4 +1,10 @@
-import { address } from '@solana/kit';
+import {
+  address,
+  createKeyPairSignerFromBytes,
+  getBase58Encoder,
+  partiallySignTransaction,
+  type TransactionModifyingSigner,
+} from '@solana/kit';
 import { isExactChangeError, receiptOf, type ClientOptions, type Plan } from 'exact-change';
 import type { MintSymbol } from 'exact-change-sandbox';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -76,6 +82,28 @@ describe('a relayer, for a wallet without SOL', () => {
     expect(Number(cost.usd)).toBeLessThan(0.51);
     expect([cost.networkFeeLamports, cost.rentLamports]).toEqual(['0', '0']);
     expect(await sandbox.balance(payer.address, 'SOL')).toBe(0n);
+  });
+
+  it('shows its signature to a wallet of kit, which may then change nothing', async () => {
+    const wallet = await sandbox.createWallet({ USDT: '5' });
+    const secretBytes = getBase58Encoder().encode(wallet.secretKey);
+    const { keyPair } = await createKeyPairSignerFromBytes(secretBytes);
+    const given: number[] = [];
+    const modifyAndSignTransactions: TransactionModifyingSigner['modifyAndSignTransactions'] = (
+      transactions,
+    ) =>
+      Promise.all(
+        transactions.map((transaction) => {
+          const signatures = Object.values(transaction.signatures);
+          given.push(signatures.filter((signature) => signature !== null).length);
+          return partiallySignTransaction([keyPair], transaction as never);
+        }),
+      );
+    const signer = { address: address(wallet.address), modifyAndSignTransactions };
+    const { client } = await payerOn(sandbox, {}, { ...relayed, signer });
+    expect((await decided(await client.fetch(url))).state).toBe('settled');
+    // The relayer has signed the swap, and no facilitator has signed the payment.
+    expect(given).toEqual([1, 0]);
   });
 
   it('is not needed for the next payment, which uses the remaining tokens', async () => {
